@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+# Installs headers, libraries, the command and a CMake package.
