@@ -2,9 +2,9 @@
 // The parts of the archives that need no template.
 #include "twinstep/sim/archive.hpp"
 
-#include <charconv>
-
 #include "twinstep/sim/assert.hpp"
+
+#include <charconv>
 
 namespace twinstep {
 
@@ -12,6 +12,14 @@ namespace {
 
 // Deeper than any state that a person could read; a type that contains itself would never end.
 constexpr std::size_t schema_bytes_max = std::size_t{1} << 16;
+
+/// A member's name as people see it: the trailing underscore of a private member is dropped.
+std::string_view shown(std::string_view name) {
+    if (name.size() > 1 && name.ends_with('_')) {
+        name.remove_suffix(1);
+    }
+    return name;
+}
 
 template <class T>
 std::string shortest(T value) {
@@ -75,7 +83,7 @@ std::string to_string(const FieldValue& value) {
 // --- VisitArchive ---
 
 std::string_view VisitArchive::take_name() {
-    const std::string_view name = next_name_ != nullptr ? next_name_ : "";
+    const std::string_view name = next_name_ != nullptr ? shown(next_name_) : "";
     next_name_ = nullptr;
     return name;
 }
@@ -123,7 +131,7 @@ void SchemaArchive::separate() {
 
 void SchemaArchive::name_next(const char* name) {
     separate();
-    text_ += name;
+    text_ += shown(name);
     text_ += ':';
     first_ = true;
 }

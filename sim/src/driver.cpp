@@ -36,8 +36,7 @@ Result<Advance> Driver::advance(std::uint64_t ticks_max) {
             return fail(supply.error());
         }
         if (*supply != Supply::ready) {
-            result.state =
-                *supply == Supply::end ? DriverState::ended : DriverState::waiting;
+            result.state = *supply == Supply::end ? DriverState::ended : DriverState::waiting;
             return result;
         }
         if (Result<void> taken = take(offered_); !taken) {

@@ -65,39 +65,55 @@ constexpr std::uint64_t bits_of(float value) {
 }
 
 constexpr std::array<Probe, 8> battery{{
-    {"no contraction of a*b+c", 0, [] {
+    {"no contraction of a*b+c",
+     0,
+     [] {
          const float a = load(1.0F + 0x1p-12F);
          const float c = load(-(1.0F + 0x1p-11F));
          const float product_sum = a * a + c;
          return bits_of(product_sum);
      }},
-    {"no reassociation of (x+y)-x", bits_of(0.0F), [] {
+    {"no reassociation of (x+y)-x",
+     bits_of(0.0F),
+     [] {
          const float x = load(0x1p24F);
          const float y = load(0.5F);
          const float rest = (x + y) - x;
          return bits_of(rest);
      }},
-    {"round to nearest, ties to even, up", 0x3F800000, [] {
+    {"round to nearest, ties to even, up",
+     0x3F800000,
+     [] {
          const float sum = load(1.0F) + load(0x1p-24F);
          return bits_of(sum);
      }},
-    {"round to nearest, ties to even, down", 0xBF800000, [] {
+    {"round to nearest, ties to even, down",
+     0xBF800000,
+     [] {
          const float sum = load(-1.0F) - load(0x1p-24F);
          return bits_of(sum);
      }},
-    {"subnormal results are kept", 0x00400000, [] {
+    {"subnormal results are kept",
+     0x00400000,
+     [] {
          const float half = load(0x1p-126F) * load(0.5F);
          return bits_of(half);
      }},
-    {"subnormal operands are kept", 0x00800000, [] {
+    {"subnormal operands are kept",
+     0x00800000,
+     [] {
          const float twice = load(0x1p-127F) * load(2.0F);
          return bits_of(twice);
      }},
-    {"double arithmetic has no excess precision", std::bit_cast<std::uint64_t>(0x1p53), [] {
+    {"double arithmetic has no excess precision",
+     std::bit_cast<std::uint64_t>(0x1p53),
+     [] {
          const double sum = load(0x1p53) + load(1.0);
          return std::bit_cast<std::uint64_t>(sum);
      }},
-    {"division is correctly rounded", 0x3EAAAAAB, [] {
+    {"division is correctly rounded",
+     0x3EAAAAAB,
+     [] {
          const float third = load(1.0F) / load(3.0F);
          return bits_of(third);
      }},
@@ -144,11 +160,12 @@ Result<void> check_float_environment() {
     for (const Probe& probe : battery) {
         const std::uint64_t actual = probe.compute();
         if (actual != probe.expected) {
-            return fail(Error(SimErrc::bad_float_environment,
-                              std::string(probe.property),
-                              "expected " + to_hex(probe.expected) + ", computed " + to_hex(actual) +
-                                  "; build with -ffp-contract=off and without -ffast-math, and link "
-                                  "nothing that was linked with -ffast-math"));
+            return fail(
+                Error(SimErrc::bad_float_environment,
+                      std::string(probe.property),
+                      "expected " + to_hex(probe.expected) + ", computed " + to_hex(actual) +
+                          "; build with -ffp-contract=off and without -ffast-math, and link "
+                          "nothing that was linked with -ffast-math"));
         }
     }
     return {};

@@ -52,7 +52,8 @@ void encode_frame(const TickFrame& frame, Bytes& target) {
     ByteWriter writer(target);
     const auto events = frame.events();
     writer.varint(frame.tick().value);
-    writer.varint((static_cast<std::uint64_t>(frame.slot_count()) << 1) | (events.empty() ? 0U : 1U));
+    writer.varint((static_cast<std::uint64_t>(frame.slot_count()) << 1) |
+                  (events.empty() ? 0U : 1U));
     if (!events.empty()) {
         writer.varint(events.size());
         for (const Event& event : events) {

@@ -7,9 +7,9 @@
 #include <cstring>
 
 #define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "twinstep/sim/assert.hpp"
+
+#include <xxhash.h>
 
 namespace twinstep {
 

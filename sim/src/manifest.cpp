@@ -2,13 +2,13 @@
 // Manifests: made, compared, encoded.
 #include "twinstep/sim/manifest.hpp"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
-
 #include "twinstep/sim/float_environment.hpp"
 #include "twinstep/sim/hash.hpp"
 #include "twinstep/sim/random.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
 
 namespace twinstep {
 
@@ -17,8 +17,7 @@ namespace {
 constexpr std::string_view config_prefix = "config.";
 
 std::string fingerprint(std::string_view schema) {
-    return to_hex(
-        hash_bytes("twinstep.schema", Tick{0}, {}, std::as_bytes(std::span(schema))).low);
+    return to_hex(hash_bytes("twinstep.schema", Tick{0}, {}, std::as_bytes(std::span(schema))).low);
 }
 
 std::string compiler_name() {
@@ -179,7 +178,8 @@ Result<Manifest> decode_manifest(ByteView bytes) {
     for (std::uint64_t i = 0; i < count && reader.ok(); ++i) {
         const std::string_view key = reader.text("manifest.key", manifest_bytes_max);
         const std::string_view value = reader.text("manifest.value", manifest_bytes_max);
-        if (reader.ok() && (key.empty() || (!manifest.empty() && manifest.rbegin()->first >= key))) {
+        if (reader.ok() &&
+            (key.empty() || (!manifest.empty() && manifest.rbegin()->first >= key))) {
             reader.fail(SimErrc::malformed, "manifest.key");
         }
         if (reader.ok()) {

@@ -29,11 +29,12 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
 std::uint64_t Random::bits() {
     // A block holds two draws.
     if (draws_ % 2 == 0) {
-        block_ = philox4x32({static_cast<std::uint32_t>(draws_ / 2),
-                             static_cast<std::uint32_t>(tick_.value),
-                             static_cast<std::uint32_t>(tick_.value >> 32),
-                             stream_},
-                            {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
+        block_ = philox4x32(
+            {static_cast<std::uint32_t>(draws_ / 2),
+             static_cast<std::uint32_t>(tick_.value),
+             static_cast<std::uint32_t>(tick_.value >> 32),
+             stream_},
+            {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
     }
     const std::size_t half = draws_ % 2 == 0 ? 0 : 2;
     ++draws_;

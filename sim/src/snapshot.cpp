@@ -2,10 +2,10 @@
 // Snapshot bytes, section hashes and the hash of a snapshot.
 #include "twinstep/sim/snapshot.hpp"
 
-#include <algorithm>
-
 #include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/simulation.hpp"
+
+#include <algorithm>
 
 namespace twinstep {
 

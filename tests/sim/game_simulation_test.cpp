@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The typed adapter: step, hash, save, load.
-#include <catch2/catch.hpp>
-
 #include "toy_game.hpp"
+
 #include "twinstep/sim.hpp"
+
+#include <catch2/catch.hpp>
 
 using namespace twinstep;
 
@@ -26,6 +27,6 @@ TEST_CASE("the schema names every field of a state", "[sim][unit]") {
     REQUIRE(simulation->info().input_schema == "{dx:i8,dy:i8,turn:u16,fire:bool}");
     REQUIRE(simulation->info().state_schema ==
             "random={draws:{seed:u64,count:u64}},"
-            "bodies={bodies_:[{x:i32,y:i32,angle:u16,shots:u16}]},"
-            "world={cells_:[u32],heat_:f32,mode_:u8,last_:optional[i16],log_:map[i32,text]}");
+            "bodies={bodies:[{x:i32,y:i32,angle:u16,shots:u16}]},"
+            "world={cells:[u32],heat:f32,mode:u8,last:optional[i16],log:map[i32,text]}");
 }

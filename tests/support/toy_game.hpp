@@ -2,14 +2,14 @@
 // A small game with one of each kind of field, for tests of everything that needs a simulation.
 #pragma once
 
+#include "twinstep/sim.hpp"
+
 #include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "twinstep/sim.hpp"
 
 enum class ToyMode : std::uint8_t { calm, angry };
 
@@ -66,8 +66,8 @@ public:
         heat_ = heat_ * 0.5F + static_cast<float>(cell);
         mode_ = heat_ > 60.0F ? ToyMode::angry : ToyMode::calm;
         for (const twinstep::StepEvent& event : step.events) {
-            log_[static_cast<std::int32_t>(step.tick.value)] =
-                std::string(reinterpret_cast<const char*>(event.payload.data()), event.payload.size());
+            log_[static_cast<std::int32_t>(step.tick.value)] = std::string(
+                reinterpret_cast<const char*>(event.payload.data()), event.payload.size());
         }
     }
 
@@ -98,7 +98,8 @@ public:
         : slots_(slots)
         , ticks_(ticks) {}
 
-    twinstep::Result<twinstep::Supply> next(twinstep::Tick tick, twinstep::TickFrame& frame) override {
+    twinstep::Result<twinstep::Supply> next(twinstep::Tick tick,
+                                            twinstep::TickFrame& frame) override {
         if (tick.value >= ticks_) {
             return twinstep::Supply::end;
         }

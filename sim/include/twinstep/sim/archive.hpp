@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Archives on Cereal's own base classes: canonical little-endian bytes out, bounded bytes in, and the
-// same `serialize` walked for field paths and for the schema.
+// Archives on Cereal's own base classes: canonical little-endian bytes out, bounded bytes in, and
+// the same `serialize` walked for field paths and for the schema.
 #pragma once
+
+#include "twinstep/sim/assert.hpp"
+#include "twinstep/sim/bytes.hpp"
+#include "twinstep/sim/result.hpp"
+#include "twinstep/sim/types.hpp"
+
+#include <cereal/cereal.hpp>
+#include <cereal/types/array.hpp>
+#include <cereal/types/common.hpp>
+#include <cereal/types/map.hpp>
+#include <cereal/types/optional.hpp>
+#include <cereal/types/string.hpp>
+#include <cereal/types/utility.hpp>
+#include <cereal/types/vector.hpp>
 
 #include <array>
 #include <bit>
@@ -16,20 +30,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <cereal/cereal.hpp>
-#include <cereal/types/array.hpp>
-#include <cereal/types/common.hpp>
-#include <cereal/types/map.hpp>
-#include <cereal/types/optional.hpp>
-#include <cereal/types/string.hpp>
-#include <cereal/types/utility.hpp>
-#include <cereal/types/vector.hpp>
-
-#include "twinstep/sim/assert.hpp"
-#include "twinstep/sim/bytes.hpp"
-#include "twinstep/sim/result.hpp"
-#include "twinstep/sim/types.hpp"
-
 namespace twinstep {
 
 /// A named part of the state. Every value of a game's `serialize` belongs to exactly one section:
@@ -40,7 +40,8 @@ struct Section {
     std::tuple<Values...> values;
 };
 
-/// Makes a section. Requires an ASCII name of 1 to section_name_bytes_max bytes, unique in the state.
+/// Makes a section. Requires an ASCII name of 1 to section_name_bytes_max bytes, unique in the
+/// state.
 template <class... Values>
 Section<Values...> section(std::string_view name, Values&&... values) {
     return {name, std::tuple<Values...>(std::forward<Values>(values)...)};
@@ -55,8 +56,8 @@ inline constexpr bool contiguous = false;
 
 namespace detail {
 
-/// True if encoding T field by field gives T's memory, tried with patterns that tell every byte of T
-/// from every other.
+/// True if encoding T field by field gives T's memory, tried with patterns that tell every byte of
+/// T from every other.
 template <class T>
 bool contiguity_holds();
 
@@ -65,9 +66,9 @@ bool contiguity_holds();
 /// Types whose encoding is defined: integers of a known width, bool, float, double. Plain `char` is
 /// not one of them: its sign differs between CPUs.
 template <class T>
-concept Scalar = std::is_arithmetic_v<T> && !std::same_as<T, long double> &&
-                 !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
-                 !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
+concept Scalar =
+    std::is_arithmetic_v<T> && !std::same_as<T, long double> && !std::same_as<T, char> &&
+    !std::same_as<T, wchar_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
 /// Where an OutArchive puts its bytes.
 class ByteSink {
@@ -215,8 +216,8 @@ public:
     ByteReader& reader() { return reader_; }
 
 private:
-    /// A NaN with another payload, or spelled with a sign, would load as a state that saves to other
-    /// bytes than it came from.
+    /// A NaN with another payload, or spelled with a sign, would load as a state that saves to
+    /// other bytes than it came from.
     template <class T>
     void require_canonical(T value, ByteView view) {
         if (value != value && view.size() == sizeof(T)) {
@@ -236,7 +237,14 @@ private:
 
 /// A field's value as a visitor sees it.
 struct FieldValue {
-    enum class Type : std::uint8_t { boolean, unsigned_integer, signed_integer, float32, float64, text };
+    enum class Type : std::uint8_t {
+        boolean,
+        unsigned_integer,
+        signed_integer,
+        float32,
+        float64,
+        text
+    };
     Type type = Type::unsigned_integer;
     std::uint64_t bits = 0; ///< The value, sign-extended, or the bit pattern of a float.
     std::string_view text;  ///< For Type::text only; valid during the call.

@@ -17,8 +17,8 @@ struct AssertionFailure {
 /// Receives a failed assertion. It should not return; if it does, the process is aborted.
 using AssertionHandler = void (*)(const AssertionFailure& failure);
 
-/// Replaces the handler and returns the previous one. The default writes one line to standard error.
-/// Thread: safe to call from any thread, affects all of them.
+/// Replaces the handler and returns the previous one. The default writes one line to standard
+/// error. Thread: safe to call from any thread, affects all of them.
 AssertionHandler set_assertion_handler(AssertionHandler handler) noexcept;
 
 /// Calls the handler, then aborts.
@@ -26,8 +26,8 @@ AssertionHandler set_assertion_handler(AssertionHandler handler) noexcept;
 
 } // namespace twinstep
 
-/// Stops the program when a caller broke a documented requirement. Never used on bytes that come from
-/// outside: those are refused with a Result. One condition per assertion.
+/// Stops the program when a caller broke a documented requirement. Never used on bytes that come
+/// from outside: those are refused with a Result. One condition per assertion.
 #define TWINSTEP_ASSERT(condition)                                                                 \
     do {                                                                                           \
         if (!(condition)) [[unlikely]] {                                                           \

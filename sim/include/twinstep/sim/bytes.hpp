@@ -2,6 +2,8 @@
 // Little-endian bytes: a writer that appends, and a sticky reader that never reads past the end.
 #pragma once
 
+#include "twinstep/sim/result.hpp"
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +11,6 @@
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "twinstep/sim/result.hpp"
 
 namespace twinstep {
 
@@ -86,8 +86,9 @@ private:
     Bytes& target_;
 };
 
-/// Reads values from bytes that may be hostile. After the first failure every read yields zero or an
-/// empty view, and `error()` says what failed first, where and in which field. Nothing is allocated.
+/// Reads values from bytes that may be hostile. After the first failure every read yields zero or
+/// an empty view, and `error()` says what failed first, where and in which field. Nothing is
+/// allocated.
 class ByteReader {
 public:
     explicit ByteReader(ByteView source, std::uint64_t base_offset = 0)
@@ -102,8 +103,8 @@ public:
 
     std::uint64_t u64(const char* field) { return fixed<std::uint64_t>(field); }
 
-    /// A shortest-form LEB128 number of at most `limit`. A longer spelling of a number is malformed:
-    /// otherwise two different files could mean the same thing.
+    /// A shortest-form LEB128 number of at most `limit`. A longer spelling of a number is
+    /// malformed: otherwise two different files could mean the same thing.
     std::uint64_t varint(const char* field, std::uint64_t limit = UINT64_MAX);
 
     /// `count` bytes, still owned by the source.

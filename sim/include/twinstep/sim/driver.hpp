@@ -2,14 +2,14 @@
 // The one loop: a source in front, the simulation in the middle, observers behind.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-#include <vector>
-
 #include "twinstep/sim/frame.hpp"
 #include "twinstep/sim/result.hpp"
 #include "twinstep/sim/simulation.hpp"
 #include "twinstep/sim/types.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
 
 namespace twinstep {
 

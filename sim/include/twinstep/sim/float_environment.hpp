@@ -2,16 +2,17 @@
 // Floating point is exact or the run is refused: compile-time refusals, a probe, and a guard.
 #pragma once
 
+#include "twinstep/sim/result.hpp"
+
 #include <cfloat>
 #include <cstdint>
 #include <string>
 
-#include "twinstep/sim/result.hpp"
-
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) ||           \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) ||                               \
     defined(__NO_SIGNED_ZEROS__) || defined(_M_FP_FAST)
-#error "twinstep: -ffast-math and its parts make results differ between builds; link twinstep::sim last"
+#error                                                                                             \
+    "twinstep: -ffast-math and its parts make results differ between builds; link twinstep::sim last"
 #endif
 
 static_assert(FLT_EVAL_METHOD == 0,
@@ -34,8 +35,9 @@ FloatControl read_float_control() noexcept;
 /// The control bits every step runs under: round to nearest, no flush to zero, no traps.
 FloatControl exact_float_control() noexcept;
 
-/// Sets exact control bits for a scope and puts back what was there. The driver holds one around its
-/// steps, so that a graphics driver or plugin that changed the mode cannot reach the simulation.
+/// Sets exact control bits for a scope and puts back what was there. The driver holds one around
+/// its steps, so that a graphics driver or plugin that changed the mode cannot reach the
+/// simulation.
 class FloatEnvironmentGuard {
 public:
     FloatEnvironmentGuard() noexcept;

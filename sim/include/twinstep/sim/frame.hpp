@@ -2,22 +2,22 @@
 // The tick frame: everything that enters the simulation at one tick, and its one encoding.
 #pragma once
 
+#include "twinstep/sim/bytes.hpp"
+#include "twinstep/sim/types.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "twinstep/sim/bytes.hpp"
-#include "twinstep/sim/types.hpp"
-
 namespace twinstep {
 
 /// Limits of a frame, checked when it is built and again when it is decoded.
-inline constexpr std::size_t input_bytes_max = 256;     ///< Bytes of one slot's input.
-inline constexpr std::size_t slots_max = 4096;          ///< Slots in a session.
-inline constexpr std::size_t events_max = 256;          ///< Events at one tick.
-inline constexpr std::size_t event_bytes_max = 1024;    ///< Bytes of one event's payload.
+inline constexpr std::size_t input_bytes_max = 256;       ///< Bytes of one slot's input.
+inline constexpr std::size_t slots_max = 4096;            ///< Slots in a session.
+inline constexpr std::size_t events_max = 256;            ///< Events at one tick.
+inline constexpr std::size_t event_bytes_max = 1024;      ///< Bytes of one event's payload.
 inline constexpr std::size_t frame_bytes_max = 60 * 1024; ///< Encoded frame; fits one record.
 
 /// What an event means. 128 and above are the game's own.
@@ -35,7 +35,7 @@ enum class EventKind : std::uint8_t {
 struct Event {
     EventKind kind = EventKind::marker;
     bool has_slot = false;
-    Slot slot;             ///< Whom it concerns, if has_slot.
+    Slot slot;                ///< Whom it concerns, if has_slot.
     std::uint32_t offset = 0; ///< Of the payload in the frame's pool.
     std::uint32_t size = 0;   ///< Bytes of the payload.
 };
@@ -89,9 +89,8 @@ private:
     Bytes pool_;
 };
 
-/// Appends the frame's encoding to `target`; docs/recording-format.md, "Tick frame". This encoding is
-/// the only one: the same bytes are sent, recorded and decoded for the step.
-/// Determinism: pure.
+/// Appends the frame's encoding to `target`; docs/recording-format.md, "Tick frame". This encoding
+/// is the only one: the same bytes are sent, recorded and decoded for the step. Determinism: pure.
 void encode_frame(const TickFrame& frame, Bytes& target);
 
 /// Decodes exactly one frame; any byte left over is an error. On failure the frame is emptied.

@@ -2,16 +2,16 @@
 // The typed adapter: makes a Simulation out of a game's Input, step and serialize.
 #pragma once
 
+#include "twinstep/sim/assert.hpp"
+#include "twinstep/sim/random.hpp"
+#include "twinstep/sim/simulation.hpp"
+#include "twinstep/sim/snapshot.hpp"
+
 #include <concepts>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "twinstep/sim/assert.hpp"
-#include "twinstep/sim/random.hpp"
-#include "twinstep/sim/simulation.hpp"
-#include "twinstep/sim/snapshot.hpp"
 
 namespace twinstep {
 
@@ -45,12 +45,12 @@ struct Step {
 /// source_digest`, and `static Result<void> check(const Setup&)`, which refuses a set-up.
 template <class G>
 concept Game = std::default_initializable<G> && std::default_initializable<typename G::Input> &&
-               requires(G game, const Setup& setup, const Step<typename G::Input>& step) {
-                   { G::id } -> std::convertible_to<std::string_view>;
-                   { G::tick_rate } -> std::convertible_to<TickRate>;
-                   game.reset(setup);
-                   game.step(step);
-               };
+    requires(G game, const Setup& setup, const Step<typename G::Input>& step) {
+    { G::id } -> std::convertible_to<std::string_view>;
+    { G::tick_rate } -> std::convertible_to<TickRate>;
+    game.reset(setup);
+    game.step(step);
+};
 
 /// Encodes one input, as it travels in frames. Appends to `target`.
 template <class Input>
@@ -65,7 +65,8 @@ void encode_input(const Input& input, Bytes& target) {
 template <class Input>
 Result<void> decode_input(ByteView bytes, Input& input);
 
-/// A game as a Simulation. Adds one section, `random`, with the seed and the number of draws so far.
+/// A game as a Simulation. Adds one section, `random`, with the seed and the number of draws so
+/// far.
 template <Game G>
 class GameSimulation final : public Simulation {
 public:

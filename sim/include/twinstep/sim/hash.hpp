@@ -2,14 +2,14 @@
 // State hashing: XXH3 over canonical bytes behind a constant prefix, one hash a section.
 #pragma once
 
+#include "twinstep/sim/bytes.hpp"
+#include "twinstep/sim/types.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
-
-#include "twinstep/sim/bytes.hpp"
-#include "twinstep/sim/types.hpp"
 
 namespace twinstep {
 
@@ -24,9 +24,9 @@ inline constexpr std::size_t hash_prefix_bytes = 256;
 inline constexpr std::size_t section_name_bytes_max = 63;
 inline constexpr std::size_t hash_domain_bytes_max = 31;
 
-/// XXH3-128 over a prefix and then bytes that arrive in pieces of any size. Small pieces are gathered
-/// first, long runs are hashed where they lie, so a large contiguous state is never copied.
-/// Determinism: the result depends on the bytes only, never on how they were cut.
+/// XXH3-128 over a prefix and then bytes that arrive in pieces of any size. Small pieces are
+/// gathered first, long runs are hashed where they lie, so a large contiguous state is never
+/// copied. Determinism: the result depends on the bytes only, never on how they were cut.
 class Hasher {
 public:
     Hasher();
@@ -40,7 +40,8 @@ public:
     /// Adds bytes.
     void update(ByteView bytes);
 
-    /// At least `size` bytes to write the next bytes into; follow with commit. Requires size <= 256.
+    /// At least `size` bytes to write the next bytes into; follow with commit. Requires size <=
+    /// 256.
     std::span<std::byte> space(std::size_t size);
     /// Adds the first `size` bytes of the last space().
     void commit(std::size_t size);

@@ -2,15 +2,15 @@
 // The manifest: what must be equal for two runs to be comparable, and what is only good to know.
 #pragma once
 
+#include "twinstep/sim/bytes.hpp"
+#include "twinstep/sim/result.hpp"
+#include "twinstep/sim/simulation.hpp"
+
 #include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "twinstep/sim/bytes.hpp"
-#include "twinstep/sim/result.hpp"
-#include "twinstep/sim/simulation.hpp"
 
 namespace twinstep {
 

@@ -2,10 +2,10 @@
 // Random numbers as a pure function of seed, tick, stream and draw number.
 #pragma once
 
+#include "twinstep/sim/types.hpp"
+
 #include <array>
 #include <cstdint>
-
-#include "twinstep/sim/types.hpp"
 
 namespace twinstep {
 
@@ -13,14 +13,15 @@ namespace twinstep {
 inline constexpr const char* random_algorithm = "philox4x32-10/1";
 
 /// The Philox4x32 block function with ten rounds.
-/// Determinism: pure. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2,
-/// 3", SC 2011.
+/// Determinism: pure. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1,
+/// 2, 3", SC 2011.
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key);
 
 /// A stream of draws. Two streams with the same seed, tick and stream number are equal; any other
 /// two are independent, so a draw too many in one place cannot shift another.
-/// Write one draw per statement: the order in which a call's arguments are evaluated is not defined.
+/// Write one draw per statement: the order in which a call's arguments are evaluated is not
+/// defined.
 class Random {
 public:
     Random(std::uint64_t seed, Tick tick, std::uint32_t stream = 0)

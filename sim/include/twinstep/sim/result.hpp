@@ -2,27 +2,27 @@
 // Errors as values: what went wrong, where, in which field, and what to do about it.
 #pragma once
 
+#include <tl/expected.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 
-#include <tl/expected.hpp>
-
 namespace twinstep {
 
 /// What can be wrong with bytes, set-ups and environments that the simulation core is given.
 enum class SimErrc {
-    truncated = 1,          ///< The bytes end before the value does.
-    malformed,              ///< The bytes do not mean anything: bad flag, bad number, bad order.
-    limit_exceeded,         ///< A documented limit is exceeded; nothing was allocated for it.
-    trailing_bytes,         ///< Bytes are left over after the value.
-    wrong_tick,             ///< A frame or state of another tick than the one expected.
-    wrong_slots,            ///< A frame or set-up with a number of slots that does not fit.
-    bad_setup,              ///< Seed, slots or config that the simulation refuses.
-    schema_mismatch,        ///< Bytes of another state or input layout.
-    bad_float_environment,  ///< Floating point would not be exact here.
+    truncated = 1,         ///< The bytes end before the value does.
+    malformed,             ///< The bytes do not mean anything: bad flag, bad number, bad order.
+    limit_exceeded,        ///< A documented limit is exceeded; nothing was allocated for it.
+    trailing_bytes,        ///< Bytes are left over after the value.
+    wrong_tick,            ///< A frame or state of another tick than the one expected.
+    wrong_slots,           ///< A frame or set-up with a number of slots that does not fit.
+    bad_setup,             ///< Seed, slots or config that the simulation refuses.
+    schema_mismatch,       ///< Bytes of another state or input layout.
+    bad_float_environment, ///< Floating point would not be exact here.
 };
 
 /// The category of SimErrc.

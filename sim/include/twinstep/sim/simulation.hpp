@@ -2,16 +2,16 @@
 // What a simulation is to everybody else: bytes and ticks in, hashes and snapshots out.
 #pragma once
 
+#include "twinstep/sim/archive.hpp"
+#include "twinstep/sim/frame.hpp"
+#include "twinstep/sim/result.hpp"
+#include "twinstep/sim/types.hpp"
+
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include "twinstep/sim/archive.hpp"
-#include "twinstep/sim/frame.hpp"
-#include "twinstep/sim/result.hpp"
-#include "twinstep/sim/types.hpp"
 
 namespace twinstep {
 
@@ -58,8 +58,8 @@ public:
     /// The tick whose step comes next.
     virtual Tick tick() const = 0;
 
-    /// Decodes the inputs of the next step. Errors: wrong_tick, wrong_slots, or what an input's bytes
-    /// are wrong in; the state is unchanged.
+    /// Decodes the inputs of the next step. Errors: wrong_tick, wrong_slots, or what an input's
+    /// bytes are wrong in; the state is unchanged.
     virtual Result<void> prepare(const TickFrame& frame) = 0;
 
     /// Takes the prepared step. Requires a successful prepare since the last step.
@@ -71,8 +71,8 @@ public:
     /// Replaces `target` with a snapshot of the whole state; its memory is reused.
     virtual void save(Bytes& target) = 0;
 
-    /// Goes to the state of a snapshot that `save` of an equal simulation with an equal set-up made.
-    /// Errors: as for hostile bytes; the state is then unchanged.
+    /// Goes to the state of a snapshot that `save` of an equal simulation with an equal set-up
+    /// made. Errors: as for hostile bytes; the state is then unchanged.
     virtual Result<void> load(ByteView snapshot) = 0;
 
     /// Shows the state as a named tree.

@@ -2,11 +2,11 @@
 // The two sinks behind a state's archive: snapshot bytes, and section hashes.
 #pragma once
 
-#include <cstddef>
-#include <string_view>
-
 #include "twinstep/sim/archive.hpp"
 #include "twinstep/sim/hash.hpp"
+
+#include <cstddef>
+#include <string_view>
 
 namespace twinstep {
 
@@ -15,8 +15,8 @@ inline constexpr std::uint64_t snapshot_bytes_max = std::uint64_t{1} << 30;
 /// Most sections in a state.
 inline constexpr std::size_t sections_max = 64;
 
-/// Collects canonical bytes in a buffer that the caller owns. Sections are framed: name length (u8),
-/// name, byte count (u64), bytes.
+/// Collects canonical bytes in a buffer that the caller owns. Sections are framed: name length
+/// (u8), name, byte count (u64), bytes.
 class BufferSink final : public ByteSink {
 public:
     /// Appends to `target`. Call finish() before using it.
@@ -67,8 +67,8 @@ bool contiguity_holds() {
     static_assert(std::is_trivially_copyable_v<T>, "a contiguous type is trivially copyable");
     static_assert(std::has_unique_object_representations_v<T>,
                   "a contiguous type has no padding and no floats");
-    // Bytes are only ever 0 or 1, so that a bool or an enum among the members stays valid. Pattern p
-    // holds bit p of each byte's index; the inverted patterns find bytes that are never written.
+    // Bytes are only ever 0 or 1, so that a bool or an enum among the members stays valid. Pattern
+    // p holds bit p of each byte's index; the inverted patterns find bytes that are never written.
     std::size_t patterns = 1;
     while ((std::size_t{1} << patterns) < sizeof(T)) {
         ++patterns;

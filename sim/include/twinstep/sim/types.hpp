@@ -66,15 +66,16 @@ struct SectionHash {
     Hash128 hash;
 };
 
-/// The hashes of one state. `state` is made from the section hashes in order, so the first section that
-/// differs between two machines names the part of the state that differs.
+/// The hashes of one state. `state` is made from the section hashes in order, so the first section
+/// that differs between two machines names the part of the state that differs.
 struct StateHashes {
     Tick tick; ///< The state before the inputs of this tick.
     Hash128 state;
     std::vector<SectionHash> sections;
 };
 
-/// The first difference between two runs. A value, not an error: viewers go on, verifiers report it.
+/// The first difference between two runs. A value, not an error: viewers go on, verifiers report
+/// it.
 struct Divergence {
     Tick tick;            ///< First state that differs: hash(tick) is not what was expected.
     std::string section;  ///< Section that differs, or empty when only the state hash is known.

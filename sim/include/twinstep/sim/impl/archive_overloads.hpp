@@ -41,14 +41,16 @@ void CEREAL_SAVE_FUNCTION_NAME(OutArchive& archive, const cereal::BinaryData<T>&
 }
 
 template <class T, class Allocator>
-    requires contiguous<T>
+requires contiguous<T>
+
 void CEREAL_SAVE_FUNCTION_NAME(OutArchive& archive, const std::vector<T, Allocator>& values) {
     archive.write(static_cast<std::uint64_t>(values.size()));
     archive.write_run(values.data(), values.size());
 }
 
 template <class T, std::size_t N>
-    requires contiguous<T>
+requires contiguous<T>
+
 void CEREAL_SAVE_FUNCTION_NAME(OutArchive& archive, const std::array<T, N>& values) {
     archive.write_run(values.data(), N);
 }
@@ -148,8 +150,9 @@ inline void CEREAL_SAVE_FUNCTION_NAME(SchemaArchive& archive, const std::string&
 }
 
 template <class T, class Allocator>
-    requires(!std::same_as<T, bool>)
-void CEREAL_SAVE_FUNCTION_NAME(SchemaArchive& archive, const std::vector<T, Allocator>&) {
+
+requires(!std::same_as<T, bool>) void CEREAL_SAVE_FUNCTION_NAME(SchemaArchive& archive,
+                                                                const std::vector<T, Allocator>&) {
     archive.open("[");
     archive(T{});
     archive.close("]");
@@ -199,6 +202,11 @@ inline constexpr bool is_list<std::array<T, N>> = true;
 template <class Key, class Value, class Compare, class Allocator>
 inline constexpr bool is_list<std::map<Key, Value, Compare, Allocator>> = true;
 
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
 /// True for a type that opens a node of its own in a tree.
 template <class T>
 inline constexpr bool is_node = !std::is_arithmetic_v<T> && !std::is_enum_v<T> && !is_wrapper<T> &&
@@ -222,14 +230,14 @@ void epilogue(VisitArchive& archive, const T&) {
 
 template <class T>
 void prologue(SchemaArchive& archive, const T&) {
-    if constexpr (detail::is_node<T> && !detail::is_list<T>) {
+    if constexpr (detail::is_node<T> && !detail::is_list<T> && !detail::is_optional<T>) {
         archive.open("{");
     }
 }
 
 template <class T>
 void epilogue(SchemaArchive& archive, const T&) {
-    if constexpr (detail::is_node<T> && !detail::is_list<T>) {
+    if constexpr (detail::is_node<T> && !detail::is_list<T> && !detail::is_optional<T>) {
         archive.close("}");
     }
 }

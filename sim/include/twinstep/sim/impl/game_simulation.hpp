@@ -2,10 +2,10 @@
 // GameSimulation's member functions.
 #pragma once
 
+#include "twinstep/sim/game.hpp"
+
 #include <exception>
 #include <utility>
-
-#include "twinstep/sim/game.hpp"
 
 namespace twinstep {
 
