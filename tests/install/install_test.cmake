@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+# The test itself: install, move the tree, build and run an outside project, read its command line.
+# Arguments: build_dir, source_dir, work_dir, compiler, version.
+
+function(run what)
+    execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT result EQUAL 0)
+        message(FATAL_ERROR "${what} failed (${result}):\n${output}")
+    endif()
+    set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+# Moving the tree after installing it finds every path that should have been relative.
+file(REMOVE_RECURSE "${work_dir}")
+run("install" "${CMAKE_COMMAND}" --install "${build_dir}" --prefix "${work_dir}/staged")
+file(RENAME "${work_dir}/staged" "${work_dir}/prefix")
+
+file(GLOB_RECURSE package_files "${work_dir}/prefix/*.cmake")
+if(NOT package_files)
+    message(FATAL_ERROR "no CMake package was installed under ${work_dir}/prefix")
+endif()
+foreach(package_file IN LISTS package_files)
+    file(READ "${package_file}" text)
+    foreach(machine_path IN ITEMS "${work_dir}" "${build_dir}" "${source_dir}")
+        string(FIND "${text}" "${machine_path}" position)
+        if(NOT position EQUAL -1)
+            message(FATAL_ERROR "${package_file} names a path of this machine: ${machine_path}")
+        endif()
+    endforeach()
+endforeach()
+
+function(configure_outside build result_name)
+    execute_process(
+        COMMAND
+            "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/outside" -B "${build}" -G Ninja
+            "-DCMAKE_PREFIX_PATH=${work_dir}/prefix" "-DCMAKE_CXX_COMPILER=${compiler}"
+            -DCMAKE_EXPORT_COMPILE_COMMANDS=ON ${ARGN}
+        RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output
+    )
+    set(${result_name} ${result} PARENT_SCOPE)
+    set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+configure_outside("${work_dir}/refused" result -DWANTED_VERSION=99.0)
+if(result EQUAL 0)
+    message(FATAL_ERROR "version 99.0 was asked for and ${version} accepted")
+endif()
+configure_outside("${work_dir}/outside" result "-DWANTED_VERSION=${version}")
+if(NOT result EQUAL 0)
+    message(FATAL_ERROR "configuring the outside project failed:\n${output}")
+endif()
+run("building the outside project" "${CMAKE_COMMAND}" --build "${work_dir}/outside")
+
+file(READ "${work_dir}/outside/compile_commands.json" commands)
+string(JSON command GET "${commands}" 0 command)
+foreach(expected_flag IN ITEMS -ffp-contract=off -fno-fast-math)
+    if(NOT " ${command} " MATCHES " ${expected_flag} ")
+        message(FATAL_ERROR "${expected_flag} did not reach the outside project:\n${command}")
+    endif()
+endforeach()
+if(command MATCHES " -Wconversion")
+    message(FATAL_ERROR "our own warnings reached the outside project:\n${command}")
+endif()
+
+run("running the outside project" "${work_dir}/outside/outside")
+if(NOT output MATCHES "outside project: ok")
+    message(FATAL_ERROR "the outside project printed:\n${output}")
+endif()
+
+# The installed command, when this build has one, answers for itself.
+if(EXISTS "${build_dir}/tools/twinstep")
+    run("the installed command" "${work_dir}/prefix/bin/twinstep" --help)
+endif()
