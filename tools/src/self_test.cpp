@@ -80,7 +80,7 @@ Exit test(Context& context) {
     for (const KnownAnswer& answer : known_answers()) {
         const std::string actual = answer.compute();
         const bool good = actual == answer.expected;
-        passed += good ? 1 : 0;
+        passed += good ? 1U : 0U;
         context.say(fmt::format("{:<22} {}", answer.name, good ? "passed" : "FAILED: " + actual));
         if (!good) {
             failures.push_back(
@@ -88,7 +88,7 @@ Exit test(Context& context) {
         }
     }
     const Result<void> exact = check_float_environment();
-    passed += exact ? 1 : 0;
+    passed += exact ? 1U : 0U;
     context.say(fmt::format("{:<22} {}",
                             "float environment",
                             exact ? "passed" : "FAILED: " + to_string(exact.error())));

@@ -2,6 +2,7 @@
 // Bots, and inputs out of a text recording.
 #include "sources.hpp"
 
+#include "twinstep/replay/file_sink.hpp"
 #include "twinstep/replay/playback.hpp"
 #include "twinstep/replay/text.hpp"
 #include "twinstep/sim/manifest.hpp"
@@ -47,19 +48,19 @@ public:
     explicit MemorySink(Bytes& target)
         : target_(target) {}
 
-    Result<std::size_t> write(ByteView bytes) override {
+    std::size_t write(ByteView bytes, std::error_code&) override {
         target_.insert(target_.end(), bytes.begin(), bytes.end());
         return bytes.size();
     }
 
-    Result<void> truncate(std::uint64_t size) override {
+    std::error_code truncate(std::uint64_t size) override {
         target_.resize(static_cast<std::size_t>(size));
         return {};
     }
 
-    Result<void> flush() override { return {}; }
+    std::error_code sync() override { return {}; }
 
-    Result<void> close() override { return {}; }
+    std::error_code close() override { return {}; }
 
 private:
     Bytes& target_;

@@ -90,9 +90,11 @@ Exit play_counts(Context& context, const TimingOptions& options) {
     timer::CountPlayer player(*step);
     context.say(
         "     raw counts      delta s       total s  steps     alpha  dropped  regressions");
+    std::uint64_t frames = 0;
     for (const timer::CountToken& token : *tokens) {
         const auto row = player.play(token);
         if (row) {
+            ++frames;
             context.print(to_json(*row));
             context.say(fmt::format("{:>15} {:>12.9f} {:>13.9f} {:>6} {:>9.6f} {:>8} {:>12}",
                                     row->raw_counts,
@@ -103,6 +105,10 @@ Exit play_counts(Context& context, const TimingOptions& options) {
                                     row->dropped_steps,
                                     row->regressions));
         }
+    }
+    if (frames == 0) {
+        Context::note(fmt::format("{}: no frame: the stream has no delta", options.counts));
+        return Exit::nothing_checked;
     }
     return Exit::done;
 }
