@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// Everything a game needs in order to be simulated.
+#pragma once
+
+#include "twinstep/sim/driver.hpp"
+#include "twinstep/sim/float_environment.hpp"
+#include "twinstep/sim/game.hpp"
+#include "twinstep/sim/manifest.hpp"
+#include "twinstep/sim/simulation.hpp"

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Floating point is exact or the run is refused: compile-time refusals, a probe, and a guard.
+#pragma once
+
+#include "twinstep/sim/result.hpp"
+
+#include <cfloat>
+#include <cstdint>
+#include <string>
+
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) ||           \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) ||                               \
+    defined(__NO_SIGNED_ZEROS__) || defined(_M_FP_FAST)
+#error                                                                                             \
+    "twinstep: -ffast-math and its parts make results differ between builds; link twinstep::sim last"
+#endif
+
+static_assert(FLT_EVAL_METHOD == 0,
+              "twinstep: x87 excess precision; build 32-bit x86 with -msse2 -mfpmath=sse");
+
+namespace twinstep {
+
+/// The control bits that decide how floating point rounds on this thread.
+struct FloatControl {
+    std::uint64_t bits = 0;
+    bool known = false; ///< False where the CPU offers no such register to this program.
+
+    bool operator==(const FloatControl&) const = default;
+};
+
+/// Reads this thread's control bits (MXCSR without its sticky flags, FPCR, or what there is). A few
+/// nanoseconds.
+FloatControl read_float_control() noexcept;
+
+/// The control bits every step runs under: round to nearest, no flush to zero, no traps.
+FloatControl exact_float_control() noexcept;
+
+/// Sets exact control bits for a scope and puts back what was there. The driver holds one around
+/// its steps, so that a graphics driver or plugin that changed the mode cannot reach the
+/// simulation.
+class FloatEnvironmentGuard {
+public:
+    FloatEnvironmentGuard() noexcept;
+    ~FloatEnvironmentGuard();
+    FloatEnvironmentGuard(const FloatEnvironmentGuard&) = delete;
+    FloatEnvironmentGuard& operator=(const FloatEnvironmentGuard&) = delete;
+
+    /// True while nobody changed the control bits since construction.
+    bool intact() const noexcept { return read_float_control() == exact_; }
+
+private:
+    FloatControl saved_;
+    FloatControl exact_;
+};
+
+/// Runs a fixed battery of operations whose exact results are known and names the first property
+/// that does not hold: contraction, excess precision, reassociation, flush to zero, rounding mode.
+/// Errors: bad_float_environment, with the property as field.
+Result<void> check_float_environment();
+
+/// What the battery computed, as 16 hexadecimal digits: equal wherever floating point is exact.
+std::string float_fingerprint();
+
+} // namespace twinstep

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// What a simulation is to everybody else: bytes and ticks in, hashes and snapshots out.
+#pragma once
+
+#include "twinstep/sim/archive.hpp"
+#include "twinstep/sim/frame.hpp"
+#include "twinstep/sim/result.hpp"
+#include "twinstep/sim/types.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace twinstep {
+
+/// What a simulation is; two runs are comparable only where all of it is equal.
+struct SimulationInfo {
+    std::string id;            ///< Lower-case ASCII name, such as "marine".
+    std::uint32_t version = 1; ///< Raised whenever the behaviour of a step changes.
+    std::string source_digest; ///< Digest of the source that was built; tells builds apart.
+    TickRate tick_rate;
+    std::uint16_t slots_min = 1;
+    std::uint16_t slots_max = 1;
+    std::string input_schema; ///< Layout of one slot's input, as SchemaArchive spells it.
+    std::string state_schema; ///< Layout of the state.
+};
+
+/// What a session starts from. Together with the inputs it decides everything that follows.
+struct Setup {
+    std::uint64_t seed = 0;
+    std::uint16_t slots = 1;
+    std::map<std::string, std::string> config; ///< The game's own settings, frozen for the session.
+};
+
+/// Longest config of a session: entries, and bytes of each key and value.
+inline constexpr std::size_t config_entries_max = 256;
+inline constexpr std::size_t config_text_bytes_max = 4096;
+
+/// A deterministic state machine. One tick is prepare, then step; nothing else changes the state
+/// except reset and load.
+/// Thread: one owner at a time.
+class Simulation {
+public:
+    virtual ~Simulation() = default;
+    Simulation(const Simulation&) = delete;
+    Simulation& operator=(const Simulation&) = delete;
+
+    virtual const SimulationInfo& info() const = 0;
+
+    /// Goes to state 0 of a session. Errors: bad_setup, wrong_slots; the state is then unchanged.
+    virtual Result<void> reset(const Setup& setup) = 0;
+
+    /// The set-up of the last reset.
+    virtual const Setup& setup() const = 0;
+
+    /// The tick whose step comes next.
+    virtual Tick tick() const = 0;
+
+    /// Decodes the inputs of the next step. Errors: wrong_tick, wrong_slots, or what an input's
+    /// bytes are wrong in; the state is unchanged.
+    virtual Result<void> prepare(const TickFrame& frame) = 0;
+
+    /// Takes the prepared step. Requires a successful prepare since the last step.
+    virtual void step() = 0;
+
+    /// Hashes every section of the current state. The reference is valid until the next call.
+    virtual const StateHashes& hash() = 0;
+
+    /// Replaces `target` with a snapshot of the whole state; its memory is reused.
+    virtual void save(Bytes& target) = 0;
+
+    /// Goes to the state of a snapshot that `save` of an equal simulation with an equal set-up
+    /// made. Errors: as for hostile bytes; the state is then unchanged.
+    virtual Result<void> load(ByteView snapshot) = 0;
+
+    /// Shows the state as a named tree.
+    virtual void visit(FieldVisitor& visitor) const = 0;
+
+    /// Shows one slot's encoded input as a named tree. Errors: what the bytes are wrong in.
+    virtual Result<void> visit_input(ByteView input, FieldVisitor& visitor) const = 0;
+
+    /// Another simulation of the same kind, not yet reset.
+    virtual std::unique_ptr<Simulation> make_another() const = 0;
+
+protected:
+    Simulation() = default;
+};
+
+/// The hashes of a snapshot's bytes; equal to what hash() said when it was saved, on every machine.
+/// Errors: as for hostile bytes.
+Result<StateHashes> hash_snapshot(ByteView snapshot);
+
+} // namespace twinstep

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The two sinks behind a state's archive: snapshot bytes, and section hashes.
+#pragma once
+
+#include "twinstep/sim/archive.hpp"
+#include "twinstep/sim/hash.hpp"
+
+#include <cstddef>
+#include <string_view>
+
+namespace twinstep {
+
+/// Largest snapshot that is loaded, in bytes.
+inline constexpr std::uint64_t snapshot_bytes_max = std::uint64_t{1} << 30;
+/// Most sections in a state.
+inline constexpr std::size_t sections_max = 64;
+
+/// Collects canonical bytes in a buffer that the caller owns. Sections are framed: name length
+/// (u8), name, byte count (u64), bytes.
+class BufferSink final : public ByteSink {
+public:
+    /// Appends to `target`. Call finish() before using it.
+    explicit BufferSink(Bytes& target);
+
+    void put_run(ByteView bytes) override;
+    void begin_section(std::string_view name) override;
+    void end_section() override;
+    /// Cuts the buffer to what was written.
+    void finish();
+
+private:
+    void make_room(std::size_t size) override;
+
+    std::size_t used() const { return static_cast<std::size_t>(cursor_ - target_.data()); }
+
+    Bytes& target_;
+    std::size_t section_start_ = 0;
+};
+
+/// Hashes sections as they are written, without keeping their bytes.
+class HashSink final : public ByteSink {
+public:
+    /// Starts the hashes of a state; `hashes` receives them and keeps its memory from tick to tick.
+    void begin(Tick tick, StateHashes& hashes);
+    /// Combines the sections into the state hash.
+    void finish();
+
+    void put_run(ByteView bytes) override;
+    void begin_section(std::string_view name) override;
+    void end_section() override;
+
+private:
+    void make_room(std::size_t size) override;
+    void commit();
+
+    Hasher hasher_;
+    std::byte* space_ = nullptr;
+    StateHashes* hashes_ = nullptr;
+    std::size_t section_count_ = 0;
+    bool in_section_ = false;
+};
+
+namespace detail {
+
+template <class T>
+bool contiguity_holds() {
+    static_assert(std::is_trivially_copyable_v<T>, "a contiguous type is trivially copyable");
+    static_assert(std::has_unique_object_representations_v<T>,
+                  "a contiguous type has no padding and no floats");
+    // Bytes are only ever 0 or 1, so that a bool or an enum among the members stays valid. Pattern
+    // p holds bit p of each byte's index; the inverted patterns find bytes that are never written.
+    std::size_t patterns = 1;
+    while ((std::size_t{1} << patterns) < sizeof(T)) {
+        ++patterns;
+    }
+    Bytes encoded;
+    for (std::size_t pattern = 0; pattern < 2 * patterns; ++pattern) {
+        std::array<std::byte, sizeof(T)> memory;
+        for (std::size_t i = 0; i < sizeof(T); ++i) {
+            const std::size_t bit = (i >> (pattern % patterns)) & 1U;
+            memory[i] = static_cast<std::byte>(pattern < patterns ? bit : 1U - bit);
+        }
+        const auto value = std::bit_cast<T>(memory);
+        encoded.clear();
+        BufferSink sink(encoded);
+        OutArchive archive(sink);
+        archive(value);
+        sink.finish();
+        if (encoded.size() != sizeof(T) ||
+            std::memcmp(encoded.data(), memory.data(), sizeof(T)) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace detail
+
+/// The head of a snapshot: magic, version, tick.
+void write_snapshot_head(Bytes& target, Tick tick);
+/// Checks the head and yields the tick. Errors: malformed, truncated.
+Result<Tick> read_snapshot_head(ByteReader& reader);
+
+} // namespace twinstep

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Philox4x32-10 and the draws made from it.
+#include "twinstep/sim/random.hpp"
+
+#include "twinstep/sim/assert.hpp"
+
+namespace twinstep {
+
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key) {
+    // Multipliers and Weyl constants of the published function.
+    constexpr std::uint64_t multiplier0 = 0xD2511F53;
+    constexpr std::uint64_t multiplier1 = 0xCD9E8D57;
+    constexpr std::uint32_t weyl0 = 0x9E3779B9;
+    constexpr std::uint32_t weyl1 = 0xBB67AE85;
+    for (int round = 0; round < 10; ++round) {
+        const std::uint64_t product0 = multiplier0 * counter[0];
+        const std::uint64_t product1 = multiplier1 * counter[2];
+        counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+                   static_cast<std::uint32_t>(product1),
+                   static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+                   static_cast<std::uint32_t>(product0)};
+        key[0] += weyl0;
+        key[1] += weyl1;
+    }
+    return counter;
+}
+
+std::uint64_t Random::bits() {
+    // A block holds two draws.
+    if (draws_ % 2 == 0) {
+        block_ = philox4x32(
+            {static_cast<std::uint32_t>(draws_ / 2),
+             static_cast<std::uint32_t>(tick_.value),
+             static_cast<std::uint32_t>(tick_.value >> 32),
+             stream_},
+            {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
+    }
+    const std::size_t half = draws_ % 2 == 0 ? 0 : 2;
+    ++draws_;
+    return (static_cast<std::uint64_t>(block_[half + 1]) << 32) | block_[half];
+}
+
+std::uint32_t Random::below(std::uint32_t bound) {
+    TWINSTEP_ASSERT(bound >= 1);
+    // The high half of a 32 x 32 bit product is uniform once the few low halves that would be hit
+    // once too often are rejected. Source: Lemire, "Fast random integer generation in an interval",
+    // ACM TOMACS 29(1), 2019.
+    const std::uint32_t reject_below = (0U - bound) % bound;
+    for (;;) {
+        const std::uint64_t product = (bits() & 0xFFFFFFFFU) * bound;
+        if (static_cast<std::uint32_t>(product) >= reject_below) {
+            return static_cast<std::uint32_t>(product >> 32);
+        }
+    }
+}
+
+std::int32_t Random::between(std::int32_t low, std::int32_t high) {
+    TWINSTEP_ASSERT(low <= high);
+    const std::uint32_t span = static_cast<std::uint32_t>(high) - static_cast<std::uint32_t>(low);
+    const std::uint32_t offset =
+        span == UINT32_MAX ? static_cast<std::uint32_t>(bits()) : below(span + 1);
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(low) + offset);
+}
+
+} // namespace twinstep

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The checks that every simulation shares.
+#include "twinstep/sim/game.hpp"
+
+namespace twinstep::detail {
+
+Result<void> check_setup(const SimulationInfo& info, const Setup& setup) {
+    if (setup.slots < info.slots_min || setup.slots > info.slots_max) {
+        return fail(Error(SimErrc::wrong_slots,
+                          "slots",
+                          std::to_string(setup.slots) + " given, " + info.id + " takes " +
+                              std::to_string(info.slots_min) + " to " +
+                              std::to_string(info.slots_max)));
+    }
+    if (setup.config.size() > config_entries_max) {
+        return fail(Error(SimErrc::bad_setup, "config", "too many entries"));
+    }
+    for (const auto& [key, value] : setup.config) {
+        if (key.empty() || key.size() > config_text_bytes_max ||
+            value.size() > config_text_bytes_max) {
+            return fail(Error(SimErrc::bad_setup, "config." + key.substr(0, 64), "bad length"));
+        }
+    }
+    return {};
+}
+
+Result<void> check_frame(const TickFrame& frame, Tick tick, std::uint16_t slots) {
+    if (frame.tick() != tick) {
+        return fail(Error(SimErrc::wrong_tick,
+                          "tick",
+                          std::to_string(frame.tick().value) + " given, " +
+                              std::to_string(tick.value) + " is next"));
+    }
+    if (frame.slot_count() != slots) {
+        return fail(Error(SimErrc::wrong_slots,
+                          "slots",
+                          "a frame of " + std::to_string(frame.slot_count()) + " in a session of " +
+                              std::to_string(slots)));
+    }
+    return {};
+}
+
+Error input_error(Error error, std::size_t slot) {
+    error.field = "slot " + std::to_string(slot) + " input " + error.field;
+    return error;
+}
+
+Error load_exception(const std::exception& exception) {
+    return Error(SimErrc::malformed, "value", exception.what());
+}
+
+} // namespace twinstep::detail

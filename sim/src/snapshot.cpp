@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Snapshot bytes, section hashes and the hash of a snapshot.
+#include "twinstep/sim/snapshot.hpp"
+
+#include "twinstep/sim/assert.hpp"
+#include "twinstep/sim/simulation.hpp"
+
+#include <algorithm>
+
+namespace twinstep {
+
+namespace {
+
+constexpr std::string_view section_domain = "twinstep.section";
+constexpr std::string_view state_domain = "twinstep.state";
+constexpr std::uint32_t snapshot_magic = 0x4E535754; // "TWSN"
+constexpr std::uint16_t snapshot_version = 1;
+
+bool is_section_name(std::string_view name) {
+    return !name.empty() && name.size() <= section_name_bytes_max &&
+           std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7F; });
+}
+
+void combine(Hasher& hasher, StateHashes& hashes) {
+    hasher.begin(state_domain, hashes.tick, {});
+    for (const SectionHash& section : hashes.sections) {
+        const std::array<std::uint64_t, 2> words{detail::little_endian(section.hash.low),
+                                                 detail::little_endian(section.hash.high)};
+        hasher.update(std::as_bytes(std::span(words)));
+    }
+    hashes.state = hasher.finish();
+}
+
+} // namespace
+
+// --- BufferSink ---
+
+BufferSink::BufferSink(Bytes& target)
+    : target_(target) {
+    const std::size_t used = target_.size();
+    target_.resize(std::max(target_.capacity(), used));
+    cursor_ = target_.data() + used;
+    limit_ = target_.data() + target_.size();
+}
+
+void BufferSink::make_room(std::size_t size) {
+    const std::size_t used_bytes = used();
+    target_.resize(std::max(used_bytes + size, target_.size() * 2));
+    cursor_ = target_.data() + used_bytes;
+    limit_ = target_.data() + target_.size();
+}
+
+void BufferSink::put_run(ByteView bytes) {
+    if (!bytes.empty()) {
+        put(bytes.data(), bytes.size());
+    }
+}
+
+void BufferSink::begin_section(std::string_view name) {
+    TWINSTEP_ASSERT(is_section_name(name));
+    const auto length = static_cast<std::uint8_t>(name.size());
+    put(&length, 1);
+    put(name.data(), name.size());
+    const std::uint64_t unknown = 0;
+    put(&unknown, sizeof(unknown));
+    section_start_ = used();
+}
+
+void BufferSink::end_section() {
+    const std::uint64_t size =
+        detail::little_endian(static_cast<std::uint64_t>(used() - section_start_));
+    std::memcpy(target_.data() + section_start_ - sizeof(size), &size, sizeof(size));
+}
+
+void BufferSink::finish() {
+    target_.resize(used());
+    limit_ = cursor_;
+}
+
+// --- HashSink ---
+
+void HashSink::begin(Tick tick, StateHashes& hashes) {
+    hashes_ = &hashes;
+    hashes_->tick = tick;
+    section_count_ = 0;
+    cursor_ = nullptr;
+    limit_ = nullptr;
+}
+
+void HashSink::begin_section(std::string_view name) {
+    TWINSTEP_ASSERT(!in_section_);
+    TWINSTEP_ASSERT(section_count_ < sections_max);
+    if (section_count_ == hashes_->sections.size()) {
+        TWINSTEP_ASSERT(is_section_name(name));
+        hashes_->sections.push_back({std::string(name), {}});
+    } else if (hashes_->sections[section_count_].name != name) {
+        hashes_->sections[section_count_].name = name;
+    }
+    in_section_ = true;
+    hasher_.begin(section_domain, hashes_->tick, name);
+    make_room(1);
+}
+
+void HashSink::commit() {
+    hasher_.commit(static_cast<std::size_t>(cursor_ - space_));
+    space_ = cursor_;
+}
+
+void HashSink::make_room(std::size_t size) {
+    // A value outside every section would be state that nobody can name in a report.
+    TWINSTEP_ASSERT(in_section_);
+    if (cursor_ != nullptr) {
+        commit();
+    }
+    const std::span<std::byte> space = hasher_.space(std::max<std::size_t>(size, 16));
+    space_ = space.data();
+    cursor_ = space.data();
+    limit_ = space.data() + space.size();
+}
+
+void HashSink::put_run(ByteView bytes) {
+    TWINSTEP_ASSERT(in_section_);
+    commit();
+    hasher_.update(bytes);
+    cursor_ = nullptr;
+    make_room(1);
+}
+
+void HashSink::end_section() {
+    commit();
+    hashes_->sections[section_count_].hash = hasher_.finish();
+    ++section_count_;
+    in_section_ = false;
+    cursor_ = nullptr;
+    limit_ = nullptr;
+}
+
+void HashSink::finish() {
+    TWINSTEP_ASSERT(!in_section_);
+    hashes_->sections.resize(section_count_);
+    combine(hasher_, *hashes_);
+}
+
+// --- snapshots ---
+
+void write_snapshot_head(Bytes& target, Tick tick) {
+    ByteWriter writer(target);
+    writer.u32(snapshot_magic);
+    writer.u16(snapshot_version);
+    writer.u64(tick.value);
+}
+
+Result<Tick> read_snapshot_head(ByteReader& reader) {
+    if (reader.remaining() > snapshot_bytes_max) {
+        reader.fail(SimErrc::limit_exceeded, "snapshot");
+    }
+    if (reader.u32("snapshot.magic") != snapshot_magic) {
+        reader.fail(SimErrc::malformed, "snapshot.magic");
+    }
+    if (reader.u16("snapshot.version") != snapshot_version) {
+        reader.fail(SimErrc::malformed, "snapshot.version");
+    }
+    const Tick tick{reader.u64("snapshot.tick")};
+    if (!reader.ok()) {
+        return fail(reader.error());
+    }
+    return tick;
+}
+
+Hash128 combine_sections(Tick tick, std::span<const SectionHash> sections) {
+    Hasher hasher;
+    StateHashes hashes{tick, {}, {sections.begin(), sections.end()}};
+    combine(hasher, hashes);
+    return hashes.state;
+}
+
+Result<StateHashes> hash_snapshot(ByteView snapshot) {
+    ByteReader reader(snapshot);
+    const Result<Tick> tick = read_snapshot_head(reader);
+    if (!tick) {
+        return fail(tick.error());
+    }
+    StateHashes hashes;
+    hashes.tick = *tick;
+    Hasher hasher;
+    while (reader.ok() && reader.remaining() > 0) {
+        const ByteView name_bytes = reader.bytes(reader.u8("section.name"), "section.name");
+        const std::string_view name{reinterpret_cast<const char*>(name_bytes.data()),
+                                    name_bytes.size()};
+        if (reader.ok() && (!is_section_name(name) || hashes.sections.size() == sections_max)) {
+            reader.fail(SimErrc::malformed, "section.name");
+        }
+        const ByteView bytes = reader.bytes(reader.u64("section.size"), "section.bytes");
+        if (reader.ok()) {
+            hasher.begin(section_domain, *tick, name);
+            hasher.update(bytes);
+            hashes.sections.push_back({std::string(name), hasher.finish()});
+        }
+    }
+    if (!reader.ok()) {
+        return fail(reader.error());
+    }
+    combine(hasher, hashes);
+    return hashes;
+}
+
+} // namespace twinstep
