@@ -248,6 +248,7 @@ struct FieldValue {
     Type type = Type::unsigned_integer;
     std::uint64_t bits = 0; ///< The value, sign-extended, or the bit pattern of a float.
     std::string_view text;  ///< For Type::text only; valid during the call.
+    std::uint8_t width = 0; ///< Bits the value has in the encoding; 0 for text.
 };
 
 /// The value as decimal text; floats in shortest round-trip form.
@@ -277,23 +278,26 @@ public:
     template <Scalar T>
     void write(T value) {
         FieldValue field;
+        field.width = sizeof(T) * 8;
         if constexpr (std::same_as<T, bool>) {
-            field = {FieldValue::Type::boolean, value ? 1U : 0U, {}};
+            field.type = FieldValue::Type::boolean;
+            field.bits = value ? 1U : 0U;
         } else if constexpr (std::same_as<T, float>) {
-            field = {FieldValue::Type::float32, std::bit_cast<std::uint32_t>(value), {}};
+            field.type = FieldValue::Type::float32;
+            field.bits = std::bit_cast<std::uint32_t>(value);
         } else if constexpr (std::same_as<T, double>) {
-            field = {FieldValue::Type::float64, std::bit_cast<std::uint64_t>(value), {}};
+            field.type = FieldValue::Type::float64;
+            field.bits = std::bit_cast<std::uint64_t>(value);
         } else if constexpr (std::is_signed_v<T>) {
-            field = {FieldValue::Type::signed_integer,
-                     static_cast<std::uint64_t>(static_cast<std::int64_t>(value)),
-                     {}};
+            field.type = FieldValue::Type::signed_integer;
+            field.bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
         } else {
-            field = {FieldValue::Type::unsigned_integer, value, {}};
+            field.bits = value;
         }
         emit(field);
     }
 
-    void write_text(std::string_view text) { emit({FieldValue::Type::text, 0, text}); }
+    void write_text(std::string_view text) { emit({FieldValue::Type::text, 0, text, 0}); }
 
     void begin_object(bool list);
     void end_object();
