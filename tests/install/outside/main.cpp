@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A game of somebody else's, built against the installed package and nothing besides.
 #include <twinstep/sim.hpp>
+#include <twinstep/timer/counter.hpp>
+#include <twinstep/timer/game_timer.hpp>
 
 #include <cstdint>
 #include <cstdio>
@@ -74,6 +76,14 @@ int main() {
     const auto second = play();
     if (!first || !second || *first != *second) {
         std::puts("outside project: two runs differ");
+        return 1;
+    }
+    twinstep::timer::ManualCounter counter(1000);
+    twinstep::timer::GameTimer timer(counter);
+    counter.advance(16);
+    timer.tick();
+    if (timer.delta_counts() != 16) {
+        std::puts("outside project: the timer lost a count");
         return 1;
     }
     std::puts("outside project: ok");
