@@ -49,7 +49,7 @@ Section<Values...> section(std::string_view name, Values&&... values) {
 
 /// Says that the memory of T is its encoding on a little-endian machine: integers only, no padding,
 /// `serialize` names every member in order. Runs of T are then saved and hashed whole. The claim is
-/// proved when the simulation is made, not believed.
+/// proved the first time such a run is written, not believed.
 ///     template <> inline constexpr bool twinstep::contiguous<Unit> = true;
 template <class T>
 inline constexpr bool contiguous = false;
@@ -195,9 +195,10 @@ public:
         }
     }
 
-    void read_count(cereal::size_type& count) {
+    /// A count of things that take at least `bytes_each` bytes. Requires bytes_each >= 1.
+    void read_count(cereal::size_type& count, std::size_t bytes_each = 1) {
         const std::uint64_t wanted = reader_.u64("count");
-        if (wanted > reader_.remaining()) {
+        if (wanted > reader_.remaining() / bytes_each) {
             reader_.fail(SimErrc::truncated, "count");
         }
         count = reader_.ok() ? static_cast<cereal::size_type>(wanted) : 0;
@@ -343,6 +344,7 @@ private:
     void separate();
 
     std::string text_;
+    std::vector<std::string> sections_;
     bool first_ = true;
 };
 

@@ -45,20 +45,25 @@ public:
     FloatEnvironmentGuard(const FloatEnvironmentGuard&) = delete;
     FloatEnvironmentGuard& operator=(const FloatEnvironmentGuard&) = delete;
 
-    /// True while nobody changed the control bits since construction.
+    /// True while nobody changed the control bits since construction, or since enforce().
     bool intact() const noexcept { return read_float_control() == exact_; }
+
+    /// Sets exact control bits again if somebody changed them.
+    void enforce() const noexcept;
 
 private:
     FloatControl saved_;
     FloatControl exact_;
 };
 
-/// Runs a fixed battery of operations whose exact results are known and names the first property
-/// that does not hold: contraction, excess precision, reassociation, flush to zero, rounding mode.
+/// Runs a fixed battery of operations whose exact results are known, in the mode this thread is in,
+/// and names the first property that does not hold: rounding mode, flush to zero, contraction,
+/// reassociation, excess precision, division.
 /// Errors: bad_float_environment, with the property as field.
 Result<void> check_float_environment();
 
-/// What the battery computed, as 16 hexadecimal digits: equal wherever floating point is exact.
+/// What the battery computes under exact control bits, as steps do, in 16 hexadecimal digits: equal
+/// for every build whose floating point is exact, whatever mode the calling thread is in.
 std::string float_fingerprint();
 
 } // namespace twinstep

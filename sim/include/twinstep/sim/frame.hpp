@@ -13,7 +13,8 @@
 
 namespace twinstep {
 
-/// Limits of a frame, checked when it is built and again when it is decoded.
+/// Limits of a frame, checked when it is built and again when it is decoded; the length of the
+/// whole encoding only when it is decoded, which the driver does with every frame.
 inline constexpr std::size_t input_bytes_max = 256;       ///< Bytes of one slot's input.
 inline constexpr std::size_t slots_max = 4096;            ///< Slots in a session.
 inline constexpr std::size_t events_max = 256;            ///< Events at one tick.

@@ -98,7 +98,7 @@ bool contiguity_holds() {
 
 /// The head of a snapshot: magic, version, tick.
 void write_snapshot_head(Bytes& target, Tick tick);
-/// Checks the head and yields the tick. Errors: malformed, truncated.
+/// Checks the head and yields the tick. Errors: malformed, truncated, limit_exceeded.
 Result<Tick> read_snapshot_head(ByteReader& reader);
 
 } // namespace twinstep
