@@ -68,7 +68,7 @@ MAY_USE = {"timer": {"timer"}, "sim": {"sim"}, "replay": {"replay", "sim"}, "net
 MAY_USE_THIRD_PARTY = {
     "timer": {"tl"},
     "sim": {"tl", "cereal", "xxhash.h"},
-    "replay": {"tl", "cereal", "xxhash.h", "zstd.h", "sodium.h"},
+    "replay": {"tl", "cereal", "nlohmann", "xxhash.h", "zstd.h", "sodium.h"},
     "net": {"tl", "boost", "sodium.h", "xxhash.h"},
 }
 THIRD_PARTY = {"boost", "cereal", "fmt", "spdlog", "tl", "CLI", "catch2", "benchmark", "nlohmann",
@@ -189,7 +189,7 @@ def spdx(tree):
     for path in looked:
         lines = tree.lines(path)
         first = 1 if lines[0].startswith("#!") else 0
-        mark = "//" if re.search(CPP, path) else "#"
+        mark = "//" if re.search(r"\.(cpp|hpp)(\.in)?$", path) else "#"
         if len(lines) <= first or lines[first] != f"{mark} SPDX-License-Identifier: MIT":
             findings.append((path, first + 1, f"expected '{mark} SPDX-License-Identifier: MIT'"))
         elif mark == "//" and not re.match(r"// \S", (lines + [""])[first + 1]):
@@ -339,7 +339,7 @@ def system_include(tree):
 
 RULES = {entry[0]: ban(*entry) for entry in BANS}
 RULES |= {
-    "columns": per_line(r"\.(cpp|hpp|py|sh)$|^dev$|^\.ci/run$", columns),
+    "columns": per_line(r"\.(cpp|hpp|py)$", columns),
     "whitespace": per_line(TEXT, whitespace),
     "final-newline": final_newline,
     "spdx": spdx,

@@ -3,9 +3,9 @@
 #include <twinstep/sim.hpp>
 #include <twinstep/timer/counter.hpp>
 #include <twinstep/timer/game_timer.hpp>
+#include <twinstep/tools/run.hpp>
 
 #include <cstdint>
-#include <cstdio>
 
 namespace {
 
@@ -44,48 +44,16 @@ private:
     std::uint32_t bumps_ = 0;
 };
 
-class Pusher : public twinstep::Source {
-public:
-    twinstep::Result<twinstep::Supply> next(twinstep::Tick tick,
-                                            twinstep::TickFrame& frame) override {
-        frame.reset(tick, 1);
-        bytes_.clear();
-        twinstep::encode_input(Push{static_cast<std::int8_t>(tick.value % 5)}, bytes_);
-        frame.set_input(twinstep::Slot{0}, bytes_);
-        return twinstep::Supply::ready;
-    }
-
-private:
-    twinstep::Bytes bytes_;
-};
-
-/// The state hash after a hundred ticks; nothing if a step was refused.
-twinstep::Result<twinstep::Hash128> play() {
-    const auto simulation = twinstep::make_simulation<Sled>();
-    Pusher pusher;
-    twinstep::Driver driver(*simulation, pusher);
-    return simulation->reset({7, 1, {}})
-        .and_then([&] { return driver.advance(100); })
-        .map([&](const twinstep::Advance&) { return simulation->hash().state; });
-}
-
 } // namespace
 
-int main() {
-    const auto first = play();
-    const auto second = play();
-    if (!first || !second || *first != *second) {
-        std::puts("outside project: two runs differ");
-        return 1;
-    }
+int main(int argc, char** argv) {
+    // The timer is asked once, so that its header and its library are part of the proof.
     twinstep::timer::ManualCounter counter(1000);
     twinstep::timer::GameTimer timer(counter);
     counter.advance(16);
     timer.tick();
     if (timer.delta_counts() != 16) {
-        std::puts("outside project: the timer lost a count");
         return 1;
     }
-    std::puts("outside project: ok");
-    return 0;
+    return twinstep::tools::run<Sled>(argc, argv);
 }
