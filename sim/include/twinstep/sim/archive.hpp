@@ -54,6 +54,12 @@ Section<Values...> section(std::string_view name, Values&&... values) {
 template <class T>
 inline constexpr bool contiguous = false;
 
+/// Types whose every bit is value: what a contiguous type must be. Floats are not, because -0 and
+/// the NaNs have bits that compare equal or mean the same.
+template <class T>
+concept PaddingFree =
+    std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
+
 namespace detail {
 
 /// True if encoding T field by field gives T's memory, tried with patterns that tell every byte of

@@ -2,6 +2,7 @@
 // The tick frame: everything that enters the simulation at one tick, and its one encoding.
 #pragma once
 
+#include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/bytes.hpp"
 #include "twinstep/sim/types.hpp"
 
@@ -68,7 +69,10 @@ public:
     std::size_t slot_count() const { return slots_.size(); }
 
     /// Requires a slot below slot_count().
-    const SlotInput& at(Slot slot) const { return slots_[slot.value]; }
+    const SlotInput& at(Slot slot) const {
+        TWINSTEP_ASSERT(slot.value < slots_.size());
+        return slots_[slot.value];
+    }
 
     /// The input's bytes, valid until the frame changes; empty if not present.
     ByteView input(Slot slot) const { return pool(at(slot).offset, at(slot).size); }
