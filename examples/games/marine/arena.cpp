@@ -11,11 +11,8 @@ namespace twinstep::games::marine {
 
 namespace {
 
-/// Where an opening starts and how long it is, counted along the wall from the room's corner.
+/// Where an opening or a door starts, counted in cells along the wall from the room's corner.
 constexpr std::int32_t gap_start = 2;
-constexpr std::int32_t gap_cells = 5;
-constexpr std::int32_t door_start = 3;
-constexpr std::int32_t door_cells = 3;
 
 } // namespace
 
@@ -35,16 +32,14 @@ Tile& Arena::tile(std::int32_t x, std::int32_t y) {
 void Arena::connect(std::int32_t room_x, std::int32_t room_y, bool vertical, bool door) {
     const std::int32_t x = room_x * room_pitch;
     const std::int32_t y = room_y * room_pitch;
-    const std::int32_t start = door ? door_start : gap_start;
-    const std::int32_t count = door ? door_cells : gap_cells;
     Tile filling = Tile::floor;
     if (door) {
         filling = static_cast<Tile>(static_cast<std::size_t>(Tile::first_door) + doors());
-        const std::int32_t middle = door_start + door_cells / 2;
+        const std::int32_t middle = gap_start + door_cells / 2;
         door_centres_.push_back(vertical ? centre_of({x, y + middle}) : centre_of({x + middle, y}));
         door_is_vertical_.push_back(vertical ? 1 : 0);
     }
-    for (std::int32_t i = start; i < start + count; ++i) {
+    for (std::int32_t i = gap_start; i < gap_start + door_cells; ++i) {
         (vertical ? tile(x, y + i) : tile(x + i, y)) = filling;
     }
 }

@@ -15,6 +15,8 @@ namespace twinstep::games::marine {
 inline constexpr std::int32_t rooms_across = 6;
 inline constexpr std::int32_t room_pitch = 8;
 inline constexpr std::int32_t arena_cells = rooms_across * room_pitch + 1;
+/// Width of openings and doors.
+inline constexpr std::int32_t door_cells = 5;
 /// Side of a cell in map units, and of the arena in fixed point.
 inline constexpr std::int32_t cell_units = 64;
 inline constexpr Fixed arena_size = arena_cells * cell_units * unit;
@@ -44,7 +46,7 @@ public:
 
     std::size_t doors() const { return door_centres_.size(); }
 
-    /// Middle of a door's three cells.
+    /// Middle of a door's cells.
     Vector door_centre(std::size_t door) const { return door_centres_[door]; }
 
     /// True if the door's cells lie side by side in a column.

@@ -53,6 +53,11 @@ inline Vector direction_of(Angle angle) {
     return {fine_cosine(angle), fine_sine(angle)};
 }
 
+/// The direction, bent to the left by `part` of its length; it becomes a little longer.
+inline Vector sideways(Vector direction, Fixed part) {
+    return {direction.x - fixed_mul(direction.y, part), direction.y + fixed_mul(direction.x, part)};
+}
+
 /// The same direction with length `length`; zero stays zero.
 Vector with_length(std::int64_t dx, std::int64_t dy, Fixed length);
 

@@ -116,10 +116,11 @@ void Marine::place_monsters() {
 void Marine::place_pickups() {
     pickups_.clear();
     Random random((std::uint64_t{rules_.episode} << 32) | rules_.map, Tick{0}, pickup_stream);
-    for (const Vector room : arena_.rooms()) {
+    for (std::size_t i = 0; i < pickups_per_room * arena_.rooms().size(); ++i) {
+        const Vector room = arena_.rooms()[i / pickups_per_room];
         Pickup pickup;
         pickup.kind = static_cast<PickupKind>(random.below(pickup_kinds));
-        const std::int32_t dx = random.between(-1, 1);
+        const std::int32_t dx = random.between(-2, 2);
         const std::int32_t dy = random.between(-1, 1);
         pickup.x = room.x + dx * cell_units * unit;
         pickup.y = room.y + dy * cell_units * unit;
@@ -349,7 +350,7 @@ void Marine::step_doors() {
 /// True if somebody stands below the door.
 bool Marine::door_is_blocked(std::size_t index) const {
     const Vector centre = arena_.door_centre(index);
-    const Fixed along = 3 * cell_units * unit / 2;
+    const Fixed along = door_cells * cell_units * unit / 2;
     const Fixed across = cell_units * unit / 2;
     const bool vertical = arena_.door_is_vertical(index);
     const auto below = [&](Vector place, Fixed radius) {

@@ -149,6 +149,7 @@ private:
     void spawn(std::size_t slot, Random& random);
     void step_player(std::size_t slot, const Input& input, Random& random);
     void use(std::size_t slot);
+    bool use_towards(std::size_t slot, marine::Angle angle);
     void change_weapon(marine::Player& player, std::uint8_t buttons);
     void attack(std::size_t slot, Random& random);
     void step_pickups();
@@ -157,7 +158,7 @@ private:
     // Shots; shots.cpp.
     Target
     trace(marine::Vector from, marine::Vector direction, marine::Fixed range, Target shooter) const;
-    marine::Angle aimed(marine::Vector from, marine::Angle angle, std::size_t slot) const;
+    marine::Vector aimed(marine::Vector from, marine::Angle angle) const;
     void launch(marine::ProjectileKind kind,
                 marine::Vector from,
                 marine::Vector direction,

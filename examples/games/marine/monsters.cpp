@@ -199,7 +199,7 @@ bool Marine::monster_attack(std::size_t index, Vector prey, std::uint32_t apart,
     }
     const std::int32_t miss = random.between(-trooper_spread, trooper_spread);
     const std::int32_t factor = random.between(1, 5);
-    const Vector shot{along.x - fixed_mul(along.y, miss), along.y + fixed_mul(along.x, miss)};
+    const Vector shot = sideways(along, miss);
     const Target target = trace(place, shot, shot_range, {Target::Kind::monster, index});
     hurt(target, 3 * factor, along, nobody);
     return true;
@@ -242,7 +242,7 @@ void Marine::require_valid() const {
         require(door.height <= door_height, "door height");
         require(static_cast<std::uint8_t>(door.phase) < door_phases, "door phase");
     }
-    require(pickups_.size() == arena_.rooms().size(), "number of pickups");
+    require(pickups_.size() == pickups_per_room * arena_.rooms().size(), "number of pickups");
     for (const Pickup& pickup : pickups_) {
         require(static_cast<std::uint8_t>(pickup.kind) < pickup_kinds, "pickup kind");
     }

@@ -130,15 +130,24 @@ void Marine::step_player(std::size_t slot, const Input& input, Random& random) {
 }
 
 void Marine::use(std::size_t slot) {
-    const Player& player = players_[slot];
-    const Vector along = direction_of(player.angle);
-    Vector place{player.x, player.y};
+    // Straight ahead first, then a little to each side.
+    for (const Angle aside : {Angle{0}, use_aside, Angle{0} - use_aside}) {
+        if (use_towards(slot, players_[slot].angle + aside)) {
+            return;
+        }
+    }
+}
+
+/// True if a door was met.
+bool Marine::use_towards(std::size_t slot, Angle angle) {
+    const Vector along = direction_of(angle);
+    Vector place{players_[slot].x, players_[slot].y};
     for (Fixed reach = 0; reach < use_range; reach += 8 * unit) {
         place.x += along.x * 8;
         place.y += along.y * 8;
         const Tile tile = arena_.at(Arena::cell_of(place));
         if (tile == Tile::wall) {
-            return;
+            return false;
         }
         if (tile >= Tile::first_door) {
             const std::size_t index = Arena::door_of(tile);
@@ -148,9 +157,10 @@ void Marine::use(std::size_t slot) {
             } else {
                 open_door(index, static_cast<std::uint8_t>(slot));
             }
-            return;
+            return true;
         }
     }
+    return false;
 }
 
 void Marine::change_weapon(Player& player, std::uint8_t buttons) {
@@ -179,17 +189,16 @@ void Marine::attack(std::size_t slot, Random& random) {
     player.cooldown = traits.cooldown;
     ++player.shots;
     wake_near(from);
-    const Angle aim = aimed(from, player.angle, slot);
+    const Vector aim = aimed(from, player.angle);
     if (player.weapon == Weapon::launcher) {
-        launch(ProjectileKind::rocket, from, direction_of(aim), static_cast<std::uint8_t>(slot));
+        launch(ProjectileKind::rocket, from, aim, static_cast<std::uint8_t>(slot));
         return;
     }
     const Fixed range = player.weapon == Weapon::fist ? melee_range : shot_range;
     for (std::uint8_t i = 0; i < traits.pellets; ++i) {
-        const auto spread = static_cast<std::int32_t>(traits.spread);
-        const std::int32_t deviation = random.between(-spread, spread);
+        const std::int32_t deviation = random.between(-traits.spread, traits.spread);
         const std::int32_t factor = random.between(1, 3);
-        const Vector along = direction_of(aim + static_cast<Angle>(deviation));
+        const Vector along = sideways(aim, deviation);
         const Target target = trace(from, along, range, {Target::Kind::player, slot});
         const std::int32_t damage = traits.damage * factor;
         hurt(target, damage, along, static_cast<std::uint8_t>(slot));

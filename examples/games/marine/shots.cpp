@@ -55,17 +55,27 @@ Marine::Target Marine::trace(Vector from, Vector direction, Fixed range, Target 
     return found;
 }
 
-/// The angle itself if it meets a monster, else one a little to the side that does, as Doom helps
-/// with missiles.
-Angle Marine::aimed(Vector from, Angle angle, std::size_t slot) const {
-    for (const Angle help : {Angle{0}, aim_help, Angle{0} - aim_help}) {
-        const Target target =
-            trace(from, direction_of(angle + help), shot_range, {Target::Kind::player, slot});
-        if (target.kind == Target::Kind::monster) {
-            return angle + help;
+/// The direction of the nearest monster in sight within the cone of help, else straight ahead.
+/// Doom helps with missiles in the same way, in a narrower cone.
+Vector Marine::aimed(Vector from, Angle angle) const {
+    const Vector ahead = direction_of(angle);
+    Vector best = ahead;
+    auto nearest = static_cast<std::uint32_t>(sight_range);
+    for (const Monster& monster : monsters_) {
+        const Vector place{monster.x, monster.y};
+        const std::uint32_t apart = distance(from, place);
+        if (monster.state == MonsterState::dead || apart >= nearest) {
+            continue;
+        }
+        const Vector along =
+            with_length(std::int64_t{place.x} - from.x, std::int64_t{place.y} - from.y, unit);
+        const Fixed cosine = fixed_mul(along.x, ahead.x) + fixed_mul(along.y, ahead.y);
+        if (cosine >= aim_cosine && sees(from, place)) {
+            nearest = apart;
+            best = along;
         }
     }
-    return angle;
+    return best;
 }
 
 void Marine::launch(ProjectileKind kind, Vector from, Vector direction, std::uint8_t owner) {

@@ -46,7 +46,7 @@ struct Player {
     std::uint16_t shells = 0;
     std::uint16_t rockets = 0;
     std::uint16_t cooldown = 0;  ///< Tics until the next shot.
-    std::uint16_t dead_tics = 0; ///< Tics since death, held at its largest value.
+    std::uint16_t dead_tics = 0; ///< Tics since death.
     PlayerState state = PlayerState::away;
     Weapon weapon = Weapon::pistol;
     std::uint8_t buttons = 0; ///< Of the last tic: use acts when it is newly pressed.
@@ -81,7 +81,7 @@ struct Monster {
     Fixed home_y = 0;
     std::int16_t health = 0;
     std::uint16_t cooldown = 0;  ///< Tics until the next attack.
-    std::uint16_t dead_tics = 0; ///< Tics since death, held at its largest value.
+    std::uint16_t dead_tics = 0; ///< Tics since death, up to the wait.
     std::uint16_t blocked = 0;   ///< Tics in a row in which it could not move.
     MonsterKind kind = MonsterKind::trooper;
     MonsterState state = MonsterState::asleep;

@@ -22,7 +22,8 @@ inline constexpr std::uint16_t door_height = 128;
 inline constexpr std::uint16_t door_speed = 2;       ///< Doom: a tic.
 inline constexpr std::uint16_t door_wait_tics = 150; ///< Doom.
 inline constexpr std::uint16_t body_height = 56;     ///< Doom: a player fits below this.
-inline constexpr Fixed use_range = 64 * unit;        ///< Doom.
+inline constexpr Fixed use_range = 96 * unit;        ///< Doom: 64.
+inline constexpr Angle use_aside = Angle{1} << 28;   ///< 22.5 degrees.
 
 // Monsters' wits, in tics, cells and units.
 inline constexpr std::uint64_t think_tics = 4;       ///< Between two thoughts.
@@ -36,7 +37,7 @@ inline constexpr std::int32_t trooper_spread = 9000; ///< Sideways part of a sho
 inline constexpr Fixed melee_range = 64 * unit;  ///< Doom.
 inline constexpr Fixed shot_range = 2048 * unit; ///< Doom.
 inline constexpr Fixed sight_range = 1536 * unit;
-inline constexpr Angle aim_help = Angle{1} << 26;  ///< Doom: about 5.6 degrees to each side.
+inline constexpr Fixed aim_cosine = 56756;         ///< Of 30 degrees to each side.
 inline constexpr std::size_t projectiles_max = 96; ///< More are not launched.
 inline constexpr std::int32_t blast_damage = 128;  ///< Doom: less one for each unit away.
 inline constexpr std::uint16_t flight_tics = 350;
@@ -56,15 +57,15 @@ inline constexpr std::uint16_t pickup_tics = 1050;         ///< Doom: items in d
 struct WeaponTraits {
     std::uint16_t cooldown; ///< Tics between shots.
     std::uint8_t pellets;
-    Angle spread;        ///< Largest deviation to each side.
+    Fixed spread;        ///< Largest deviation to each side, in 65,536 of the range.
     std::int32_t damage; ///< Times one to three a pellet.
 };
 
 inline constexpr std::array<WeaponTraits, weapons> weapon_traits{{
-    {17, 1, 0, 6},
-    {14, 1, Angle{1} << 23, 5},
-    {37, 7, Angle{1} << 26, 5},
-    {4, 1, Angle{1} << 25, 5},
+    {17, 1, 0, 10},
+    {14, 1, 800, 8},
+    {37, 7, 6400, 6},
+    {4, 1, 3200, 6},
     {20, 1, 0, 20},
 }};
 
@@ -79,9 +80,9 @@ struct MonsterTraits {
 };
 
 inline constexpr std::array<MonsterTraits, monster_kinds> monster_traits{{
-    {30, 20 * unit, 2 * unit, 0, 50, 40},
-    {60, 20 * unit, 2 * unit, 3, 40, 48},
-    {150, 30 * unit, 5 * unit / 2, 4, 28, 0},
+    {20, 20 * unit, 2 * unit, 0, 50, 24},
+    {40, 20 * unit, 2 * unit, 3, 50, 32},
+    {100, 30 * unit, 5 * unit / 2, 3, 35, 0},
 }};
 
 inline constexpr const MonsterTraits& traits_of(MonsterKind kind) {
@@ -89,6 +90,8 @@ inline constexpr const MonsterTraits& traits_of(MonsterKind kind) {
 }
 
 inline constexpr std::array<std::size_t, 5> monsters_at_skill{{28, 36, 44, 56, 70}};
+
+inline constexpr std::size_t pickups_per_room = 3;
 
 /// Speed of a projectile: Doom's rocket and imp fireball.
 inline constexpr Fixed rocket_speed = 20 * unit;
