@@ -47,13 +47,13 @@ inline constexpr std::int32_t sight_cells = 6;
 inline constexpr std::int32_t lose_cells = 8; ///< A target further away is given up.
 inline constexpr std::int32_t spacing = 480;  ///< Units nearer than this push each other away.
 inline constexpr std::int32_t spacing_max = 1024;
-inline constexpr std::uint32_t search_period_ticks = 4;
+inline constexpr std::uint32_t search_period_ticks = 2;
 /// A place that somehow holds more is looked at in part, so that a step's time stays bounded.
 inline constexpr std::uint32_t neighbours_max = 48;
 inline constexpr std::uint32_t candidates_max = 256;
 inline constexpr std::uint32_t block_cells = 8; ///< Side of a block in the coarse map of owners.
-inline constexpr std::uint32_t wave_period_ticks = 150;
-inline constexpr std::uint32_t wave_share = 10; ///< A wave brings back 1/10 of an army.
+inline constexpr std::uint32_t wave_period_ticks = 80;
+inline constexpr std::uint32_t wave_share = 8; ///< A wave brings back up to 1/8 of an army.
 inline constexpr std::uint32_t units_per_spawn_cell = 2;
 inline constexpr std::uint16_t unreached = 0xFFFF; ///< Cost of a cell a field has not come to.
 inline constexpr std::uint32_t frontier_buckets = 8;

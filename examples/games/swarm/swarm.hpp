@@ -247,6 +247,15 @@ private:
         std::uint32_t owner = 0;
     };
 
+    /// A search for the nearest enemy.
+    struct Hunt {
+        Point from;
+        std::uint32_t enemies = 0;    ///< Bit p: player p is one.
+        std::int32_t best = 0;        ///< Squared distance.
+        std::uint32_t found = nobody; ///< Unit.
+        std::uint32_t candidates = 0; ///< How many more are looked at.
+    };
+
     template <class Archive>
     void walk(Archive& archive) {
         archive(section("terrain", cereal::make_nvp("ground", terrain_)),
@@ -272,6 +281,8 @@ private:
     }
 
     Point centre_of(std::uint32_t cell) const;
+    bool has_exit(std::uint32_t cell, std::uint32_t direction) const;
+    std::uint32_t neighbour(std::uint32_t cell, std::uint32_t direction) const;
 
     // Terrain.
     void make_terrain(std::uint64_t seed, std::uint16_t slots);
@@ -299,6 +310,7 @@ private:
     void sort_into_cells();
     void count_heads();
     void look_around(Tick tick);
+    void look_into(std::uint32_t cell, Hunt& hunt) const;
     void find_target(SwarmUnit& unit) const;
     bool enemies_near(Point cell, std::uint8_t owner) const;
     bool in_reach(const SwarmUnit& unit, std::int64_t reach) const;

@@ -90,7 +90,7 @@ void Swarm::look_around(Tick tick) {
              !in_reach(unit, lose_cells * cell_size))) {
             unit.target = nobody;
         }
-        // A quarter of the army looks around at each tick.
+        // Half of the army looks around at each tick.
         if (i % search_period_ticks == phase) {
             find_target(unit);
         }
@@ -113,6 +113,26 @@ bool Swarm::enemies_near(Point cell, std::uint8_t owner) const {
     return (owners & ~(1U << owner)) != 0;
 }
 
+void Swarm::look_into(std::uint32_t cell, Hunt& hunt) const {
+    if ((cell_owners_[cell] & hunt.enemies) == 0) {
+        return;
+    }
+    for (std::uint32_t i = cell_begin_[cell]; i < cell_begin_[cell + 1]; ++i) {
+        const Body& body = bodies_[i];
+        if ((1U << body.owner & hunt.enemies) == 0 || hunt.candidates == 0) {
+            continue;
+        }
+        --hunt.candidates;
+        const std::int32_t dx = body.x - hunt.from.x;
+        const std::int32_t dy = body.y - hunt.from.y;
+        const std::int32_t distance = dx * dx + dy * dy;
+        if (distance < hunt.best || (distance == hunt.best && body.index < hunt.found)) {
+            hunt.best = distance;
+            hunt.found = body.index;
+        }
+    }
+}
+
 // The nearest enemy in sight, of equally near ones the one with the lowest index. Cells are looked
 // at in square rings, so the search ends with the first ring that nothing further out can beat.
 void Swarm::find_target(SwarmUnit& unit) const {
@@ -120,46 +140,28 @@ void Swarm::find_target(SwarmUnit& unit) const {
     if (!enemies_near(at, unit.owner)) {
         return;
     }
+    constexpr std::int32_t sight = sight_cells * cell_size;
+    Hunt hunt{{unit.x, unit.y}, ~(1U << unit.owner), sight * sight, nobody, candidates_max};
     const auto last = static_cast<std::int32_t>(side_) - 1;
-    const std::uint32_t own = 1U << unit.owner;
-    std::int32_t best = sight_cells * cell_size * sight_cells * cell_size;
-    std::uint32_t found = nobody;
-    std::uint32_t candidates = candidates_max;
     for (std::int32_t ring = 0; ring <= sight_cells; ++ring) {
         for (std::int32_t y = std::max(0, at.y - ring); y <= std::min(last, at.y + ring); ++y) {
             // Only the first and the last row of a ring are whole.
-            const bool whole = y == at.y - ring || y == at.y + ring;
-            const std::int32_t stride = whole || ring == 0 ? 1 : 2 * ring;
+            const bool whole = ring == 0 || y == at.y - ring || y == at.y + ring;
+            const std::int32_t stride = whole ? 1 : 2 * ring;
             for (std::int32_t x = at.x - ring; x <= at.x + ring; x += stride) {
-                if (x < 0 || x > last) {
-                    continue;
-                }
-                const auto cell =
-                    static_cast<std::uint32_t>(y) * side_ + static_cast<std::uint32_t>(x);
-                if ((cell_owners_[cell] & ~own) == 0) {
-                    continue;
-                }
-                for (std::uint32_t i = cell_begin_[cell]; i < cell_begin_[cell + 1]; ++i) {
-                    const Body& body = bodies_[i];
-                    const std::int32_t dx = body.x - unit.x;
-                    const std::int32_t dy = body.y - unit.y;
-                    const std::int32_t distance = dx * dx + dy * dy;
-                    if (body.owner != unit.owner && candidates > 0) {
-                        --candidates;
-                        if (distance < best || (distance == best && body.index < found)) {
-                            best = distance;
-                            found = body.index;
-                        }
-                    }
+                if (x >= 0 && x <= last) {
+                    look_into(static_cast<std::uint32_t>(y) * side_ + static_cast<std::uint32_t>(x),
+                              hunt);
                 }
             }
         }
-        if (found != nobody && best <= ring * cell_size * ring * cell_size) {
+        const std::int32_t certain = ring * cell_size;
+        if (hunt.found != nobody && hunt.best <= certain * certain) {
             break;
         }
     }
-    if (found != nobody) {
-        unit.target = found;
+    if (hunt.found != nobody) {
+        unit.target = hunt.found;
     }
 }
 
@@ -188,6 +190,7 @@ Swarm::wish(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_index)
         return {};
     }
     if (unit.target != nobody && squad.order != SwarmOrder::move) {
+        unit.reached = 0;
         const UnitType& type = unit_types[unit.kind];
         if (in_reach(unit, type.range)) {
             return {};
@@ -204,7 +207,8 @@ Swarm::Point
 Swarm::follow(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_index) const {
     const std::uint32_t cell = cell_at(unit.x, unit.y);
     const std::int32_t speed = unit_types[unit.kind].speed;
-    // A crowd of n needs a disc of about n / 6 half cells squared; it stops growing there.
+    // A crowd stops where it fills a disc: n units, some four to a cell, need a radius of about
+    // sqrt(n / 12) cells; sqrt(n / 8) leaves them room.
     std::int32_t crowd = 1;
     while (crowd * crowd * 2 < static_cast<std::int32_t>(squad.members)) {
         ++crowd;
@@ -220,15 +224,13 @@ Swarm::follow(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_inde
         std::uint32_t best = costs[cell];
         std::uint32_t way = nobody;
         for (std::uint32_t d = 0; d < directions.size(); ++d) {
-            if ((exits_[cell] >> d & 1U) != 0) {
-                const Direction step = directions[d];
-                const auto next =
-                    static_cast<std::uint32_t>(static_cast<std::int32_t>(cell) +
-                                               step.y * static_cast<std::int32_t>(side_) + step.x);
-                if (costs[next] < best) {
-                    best = costs[next];
-                    way = d;
-                }
+            if (!has_exit(cell, d)) {
+                continue;
+            }
+            const std::uint16_t cost = costs[neighbour(cell, d)];
+            if (cost < best) {
+                best = cost;
+                way = d;
             }
         }
         if (way != nobody) {

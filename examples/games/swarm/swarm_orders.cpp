@@ -94,7 +94,6 @@ bool Swarm::begin_job() {
 // Shortest-path forest with topological ordering", CACM 12(11), 1969.
 std::uint32_t Swarm::grow_field(std::uint32_t budget) {
     std::uint16_t* const costs = fields_.data() + planner_.job * cell_count();
-    const auto side = static_cast<std::int32_t>(side_);
     std::uint32_t empty = 0;
     while (budget > 0) {
         std::vector<std::uint32_t>& bucket =
@@ -118,12 +117,10 @@ std::uint32_t Swarm::grow_field(std::uint32_t budget) {
             continue; // A cheaper way here was found after this entry was made.
         }
         for (std::uint32_t d = 0; d < directions.size(); ++d) {
-            if ((exits_[cell] >> d & 1U) == 0) {
+            if (!has_exit(cell, d)) {
                 continue;
             }
-            const Direction way = directions[d];
-            const auto next =
-                static_cast<std::uint32_t>(static_cast<std::int32_t>(cell) + way.y * side + way.x);
+            const std::uint32_t next = neighbour(cell, d);
             const std::uint32_t step = (d % 2 == 0 ? 2U : 3U) * (terrain_[next] == rough ? 2U : 1U);
             const std::uint32_t cost = planner_.distance + step;
             if (cost < costs[next]) {

@@ -21,6 +21,16 @@ Swarm::Point Swarm::centre_of(std::uint32_t cell) const {
             static_cast<std::int32_t>(cell / side_) * cell_size + cell_size / 2};
 }
 
+bool Swarm::has_exit(std::uint32_t cell, std::uint32_t direction) const {
+    return (std::uint32_t{exits_[cell]} >> direction & 1U) != 0;
+}
+
+// Requires an exit in that direction, so the sum stays on the map.
+std::uint32_t Swarm::neighbour(std::uint32_t cell, std::uint32_t direction) const {
+    const Direction way = directions[direction];
+    return cell + static_cast<std::uint32_t>(way.y) * side_ + static_cast<std::uint32_t>(way.x);
+}
+
 void Swarm::clear_disc(Point centre, std::int32_t radius, Ground ground) {
     const auto last = static_cast<std::int32_t>(side_) - 2;
     for (std::int32_t y = std::max(1, centre.y - radius); y <= std::min(last, centre.y + radius);
