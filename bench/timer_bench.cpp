@@ -19,7 +19,7 @@ using namespace twinstep::timer;
 #if !defined(_WIN32)
 // The floor: the call that every POSIX program makes, with the count put together.
 void raw_clock_read(benchmark::State& state) {
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         timespec now{};
         clock_gettime(CLOCK_MONOTONIC, &now);
         std::int64_t counts = static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
@@ -32,7 +32,7 @@ BENCHMARK(raw_clock_read);
 
 void system_counter_read(benchmark::State& state) {
     SystemCounter counter;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         benchmark::DoNotOptimize(counter.counts());
     }
 }
@@ -41,7 +41,7 @@ BENCHMARK(system_counter_read);
 
 void game_timer_tick(benchmark::State& state) {
     GameTimer timer;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         timer.tick();
         benchmark::ClobberMemory();
     }
@@ -52,7 +52,7 @@ BENCHMARK(game_timer_tick);
 void game_timer_tick_through_the_seam(benchmark::State& state) {
     SystemCounter counter;
     GameTimer timer(counter);
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         timer.tick();
         benchmark::ClobberMemory();
     }
@@ -69,7 +69,7 @@ void fixed_step_advance(benchmark::State& state) {
         state.SkipWithError("the configuration was refused");
         return;
     }
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         benchmark::DoNotOptimize(step->advance(6'944'444));
     }
 }
