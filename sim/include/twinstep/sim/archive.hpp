@@ -49,10 +49,16 @@ Section<Values...> section(std::string_view name, Values&&... values) {
 
 /// Says that the memory of T is its encoding on a little-endian machine: integers only, no padding,
 /// `serialize` names every member in order. Runs of T are then saved and hashed whole. The claim is
-/// proved when the simulation is made, not believed.
+/// proved the first time such a run is written, not believed.
 ///     template <> inline constexpr bool twinstep::contiguous<Unit> = true;
 template <class T>
 inline constexpr bool contiguous = false;
+
+/// Types whose every bit is value: what a contiguous type must be. Floats are not, because -0 and
+/// the NaNs have bits that compare equal or mean the same.
+template <class T>
+concept PaddingFree =
+    std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
 namespace detail {
 
@@ -195,9 +201,10 @@ public:
         }
     }
 
-    void read_count(cereal::size_type& count) {
+    /// A count of things that take at least `bytes_each` bytes. Requires bytes_each >= 1.
+    void read_count(cereal::size_type& count, std::size_t bytes_each = 1) {
         const std::uint64_t wanted = reader_.u64("count");
-        if (wanted > reader_.remaining()) {
+        if (wanted > reader_.remaining() / bytes_each) {
             reader_.fail(SimErrc::truncated, "count");
         }
         count = reader_.ok() ? static_cast<cereal::size_type>(wanted) : 0;
@@ -248,6 +255,7 @@ struct FieldValue {
     Type type = Type::unsigned_integer;
     std::uint64_t bits = 0; ///< The value, sign-extended, or the bit pattern of a float.
     std::string_view text;  ///< For Type::text only; valid during the call.
+    std::uint8_t width = 0; ///< Bits the value has in the encoding; 0 for text.
 };
 
 /// The value as decimal text; floats in shortest round-trip form.
@@ -277,23 +285,26 @@ public:
     template <Scalar T>
     void write(T value) {
         FieldValue field;
+        field.width = sizeof(T) * 8;
         if constexpr (std::same_as<T, bool>) {
-            field = {FieldValue::Type::boolean, value ? 1U : 0U, {}};
+            field.type = FieldValue::Type::boolean;
+            field.bits = value ? 1U : 0U;
         } else if constexpr (std::same_as<T, float>) {
-            field = {FieldValue::Type::float32, std::bit_cast<std::uint32_t>(value), {}};
+            field.type = FieldValue::Type::float32;
+            field.bits = std::bit_cast<std::uint32_t>(value);
         } else if constexpr (std::same_as<T, double>) {
-            field = {FieldValue::Type::float64, std::bit_cast<std::uint64_t>(value), {}};
+            field.type = FieldValue::Type::float64;
+            field.bits = std::bit_cast<std::uint64_t>(value);
         } else if constexpr (std::is_signed_v<T>) {
-            field = {FieldValue::Type::signed_integer,
-                     static_cast<std::uint64_t>(static_cast<std::int64_t>(value)),
-                     {}};
+            field.type = FieldValue::Type::signed_integer;
+            field.bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
         } else {
-            field = {FieldValue::Type::unsigned_integer, value, {}};
+            field.bits = value;
         }
         emit(field);
     }
 
-    void write_text(std::string_view text) { emit({FieldValue::Type::text, 0, text}); }
+    void write_text(std::string_view text) { emit({FieldValue::Type::text, 0, text, 0}); }
 
     void begin_object(bool list);
     void end_object();
@@ -339,6 +350,7 @@ private:
     void separate();
 
     std::string text_;
+    std::vector<std::string> sections_;
     bool first_ = true;
 };
 
