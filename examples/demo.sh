@@ -59,7 +59,7 @@ for line in sys.stdin:
     record = json.loads(line)
     if record.get("tick") == "200":
         slot = record["slots"][0]
-        slot["input"] = "%02x" % (int(slot["input"][:2], 16) ^ 1) + slot["input"][2:]
+        record["slots"][0] = "%02x" % (int(slot[:2], 16) ^ 1) + slot[2:]
         line = json.dumps(record) + "\n"
     sys.stdout.write(line)' >"$work/flipped.ndjson"
 "$twinstep" import "$work/flipped.ndjson" -o "$bad" >/dev/null

@@ -116,7 +116,7 @@ def make_bad(twinstep, source, tick, target):
             record = json.loads(line)
             if record.get("tick") == str(tick):
                 first = record["slots"][0]
-                first["input"] = f"{int(first['input'][:2], 16) ^ 1:02x}" + first["input"][2:]
+                record["slots"][0] = f"{int(first[:2], 16) ^ 1:02x}" + first[2:]
                 line = json.dumps(record)
             out.write(line + "\n")
     code, _, errors = run(twinstep, "import", str(text), "-o", str(target))

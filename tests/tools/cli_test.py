@@ -65,7 +65,7 @@ class CommandTest(unittest.TestCase):
                 record = json.loads(line)
                 if record.get("tick") == str(tick):
                     slot = record["slots"][0]
-                    slot["input"] = f"{int(slot['input'][:2], 16) ^ 1:02x}" + slot["input"][2:]
+                    record["slots"][0] = f"{int(slot[:2], 16) ^ 1:02x}" + slot[2:]
                     line = json.dumps(record)
                     flipped += 1
                 out.write(line + "\n")
