@@ -127,6 +127,9 @@ TEST_CASE("integer roots and lengths are exact at the ends of their range",
     CHECK(marine::integer_sqrt(UINT64_MAX) == UINT32_MAX);
     CHECK(marine::distance({0, 0}, {3 * marine::unit, 4 * marine::unit}) == 5U << 16);
     CHECK(marine::distance({INT32_MIN, INT32_MIN}, {INT32_MAX, INT32_MAX}) == UINT32_MAX);
+    CHECK_FALSE(marine::is_within({0, 0}, {3, 4}, 5));
+    CHECK(marine::is_within({0, 0}, {3, 4}, 6));
+    CHECK_FALSE(marine::is_within({INT32_MIN, INT32_MIN}, {INT32_MAX, INT32_MAX}, INT32_MAX));
     const marine::Vector none = marine::with_length(0, 0, marine::unit);
     CHECK((none.x == 0 && none.y == 0));
     const marine::Vector far = marine::with_length(INT64_MAX / 2, 0, marine::unit);

@@ -16,13 +16,6 @@ constexpr std::int32_t gap_start = 2;
 
 } // namespace
 
-Tile Arena::at(Cell cell) const {
-    if (cell.x < 0 || cell.y < 0 || cell.x >= arena_cells || cell.y >= arena_cells) {
-        return Tile::wall;
-    }
-    return tiles_[static_cast<std::size_t>(cell.y * arena_cells + cell.x)];
-}
-
 Tile& Arena::tile(std::int32_t x, std::int32_t y) {
     TWINSTEP_ASSERT(x >= 0 && y >= 0 && x < arena_cells && y < arena_cells);
     return tiles_[static_cast<std::size_t>(y * arena_cells + x)];

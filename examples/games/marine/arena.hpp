@@ -37,7 +37,12 @@ public:
     void build(std::uint32_t episode, std::uint32_t map);
 
     /// The tile; everything outside the grid is wall.
-    Tile at(Cell cell) const;
+    Tile at(Cell cell) const {
+        if (cell.x < 0 || cell.y < 0 || cell.x >= arena_cells || cell.y >= arena_cells) {
+            return Tile::wall;
+        }
+        return tiles_[static_cast<std::size_t>(cell.y * arena_cells + cell.x)];
+    }
 
     /// The number of a door tile. Requires at least Tile::first_door.
     static std::size_t door_of(Tile tile) {

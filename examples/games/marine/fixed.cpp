@@ -3,6 +3,7 @@
 #include "marine/fixed.hpp"
 
 #include <array>
+#include <bit>
 #include <cstddef>
 
 namespace twinstep::games::marine {
@@ -48,9 +49,19 @@ Fixed fine_sine(Angle angle) {
     return part < 2 ? value : -value;
 }
 
+namespace {
+
+/// The highest bit that the root can have.
+std::uint64_t first_bit(std::uint64_t value) {
+    const auto width = static_cast<unsigned>(std::bit_width(value));
+    return width == 0 ? 0 : std::uint64_t{1} << ((width - 1) / 2);
+}
+
+} // namespace
+
 std::uint32_t integer_sqrt(std::uint64_t value) {
     std::uint64_t root = 0;
-    for (std::uint64_t bit = std::uint64_t{1} << 31; bit != 0; bit >>= 1) {
+    for (std::uint64_t bit = first_bit(value); bit != 0; bit >>= 1) {
         const std::uint64_t candidate = root | bit;
         if (candidate * candidate <= value) {
             root = candidate;
@@ -65,8 +76,9 @@ std::uint64_t squared(std::int64_t value) {
     return static_cast<std::uint64_t>(value * value);
 }
 
-/// Halved until the sum of the squares fits; one bit out of 32 is not seen.
-std::uint64_t length_of(std::int64_t& dx, std::int64_t& dy) {
+/// Halves both until the sum of their squares fits; returns by how much they shrank. The bits that
+/// are lost are below one in 2^31.
+std::uint64_t shrink(std::int64_t& dx, std::int64_t& dy) {
     constexpr std::int64_t limit = std::int64_t{1} << 31;
     std::uint64_t scale = 1;
     while (dx >= limit || dx <= -limit || dy >= limit || dy <= -limit) {
@@ -74,13 +86,13 @@ std::uint64_t length_of(std::int64_t& dx, std::int64_t& dy) {
         dy /= 2;
         scale *= 2;
     }
-    return integer_sqrt(squared(dx) + squared(dy)) * scale;
+    return scale;
 }
 
 } // namespace
 
 Vector with_length(std::int64_t dx, std::int64_t dy, Fixed length) {
-    length_of(dx, dy);
+    shrink(dx, dy);
     const auto size = static_cast<std::int64_t>(integer_sqrt(squared(dx) + squared(dy)));
     if (size == 0) {
         return {};
@@ -91,8 +103,18 @@ Vector with_length(std::int64_t dx, std::int64_t dy, Fixed length) {
 std::uint32_t distance(Vector a, Vector b) {
     std::int64_t dx = std::int64_t{a.x} - b.x;
     std::int64_t dy = std::int64_t{a.y} - b.y;
-    const std::uint64_t length = length_of(dx, dy);
+    const std::uint64_t scale = shrink(dx, dy);
+    const std::uint64_t length = integer_sqrt(squared(dx) + squared(dy)) * scale;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(length, UINT32_MAX));
+}
+
+bool is_within(Vector a, Vector b, Fixed range) {
+    const std::int64_t dx = std::int64_t{a.x} - b.x;
+    const std::int64_t dy = std::int64_t{a.y} - b.y;
+    if (dx >= range || dx <= -range || dy >= range || dy <= -range) {
+        return false;
+    }
+    return squared(dx) + squared(dy) < squared(range);
 }
 
 } // namespace twinstep::games::marine

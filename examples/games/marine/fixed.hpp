@@ -64,4 +64,7 @@ Vector with_length(std::int64_t dx, std::int64_t dy, Fixed length);
 /// Distance between two places. Range: any two places fit.
 std::uint32_t distance(Vector a, Vector b);
 
+/// True if the places are less than `range` apart. Requires range >= 0. Cheaper than distance.
+bool is_within(Vector a, Vector b, Fixed range);
+
 } // namespace twinstep::games::marine

@@ -60,7 +60,7 @@ void Marine::find_flow() {
 void Marine::wake_near(Vector place) {
     for (Monster& monster : monsters_) {
         if (monster.state == MonsterState::asleep &&
-            distance(place_of(monster), place) < static_cast<std::uint32_t>(hearing_range)) {
+            is_within(place_of(monster), place, hearing_range)) {
             monster.state = MonsterState::awake;
         }
     }
@@ -157,7 +157,7 @@ void Marine::walk(std::size_t index) {
         return;
     }
     const Fixed radius = traits_of(monster.kind).radius;
-    const Vector heading = with_length(monster.mom_x, monster.mom_y, radius + 12 * unit);
+    const Vector wanted{monster.mom_x, monster.mom_y};
     Body body{place_of(monster), radius, {Target::Kind::monster, index}};
     slide(body, monster.mom_x, monster.mom_y);
     const bool moved = body.place.x != monster.x || body.place.y != monster.y;
@@ -166,6 +166,7 @@ void Marine::walk(std::size_t index) {
     monster.blocked = moved ? 0 : static_cast<std::uint16_t>(monster.blocked + 1);
     if (monster.mom_x == 0 || monster.mom_y == 0) {
         // Something was in the way; a door is opened.
+        const Vector heading = with_length(wanted.x, wanted.y, radius + 12 * unit);
         const Tile ahead =
             arena_.at(Arena::cell_of({monster.x + heading.x, monster.y + heading.y}));
         if (ahead >= Tile::first_door) {

@@ -212,9 +212,9 @@ void Marine::step_pickups() {
             continue;
         }
         for (Player& player : players_) {
-            constexpr auto reach = static_cast<std::uint32_t>(player_radius + 20 * unit);
+            constexpr Fixed reach = player_radius + 20 * unit;
             if (player.state == PlayerState::alive &&
-                distance({player.x, player.y}, {pickup.x, pickup.y}) < reach &&
+                is_within({player.x, player.y}, {pickup.x, pickup.y}, reach) &&
                 take(player, pickup.kind)) {
                 ++player.pickups;
                 pickup.taken = static_cast<std::uint8_t>(pickup.taken + 1);

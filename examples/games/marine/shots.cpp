@@ -210,7 +210,7 @@ bool Marine::fly(Projectile& projectile, Random& random) {
 Marine::Target Marine::touched(const Projectile& projectile) const {
     const Vector place{projectile.x, projectile.y};
     const auto touches = [place](Vector other, Fixed radius) {
-        return distance(place, other) < static_cast<std::uint32_t>(radius + projectile_radius);
+        return is_within(place, other, radius + projectile_radius);
     };
     for (std::size_t i = 0; i < players_.size(); ++i) {
         const Player& player = players_[i];
@@ -235,6 +235,9 @@ Marine::Target Marine::touched(const Projectile& projectile) const {
 void Marine::explode(const Projectile& rocket) {
     const Vector centre{rocket.x, rocket.y};
     const auto blast = [&](Target target, Vector place) {
+        if (!is_within(centre, place, blast_damage * unit)) {
+            return;
+        }
         const std::int32_t damage =
             blast_damage - static_cast<std::int32_t>(distance(centre, place) >> 16);
         if (damage > 0 && sees(centre, place)) {
