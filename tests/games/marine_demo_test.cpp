@@ -85,6 +85,8 @@ TEST_CASE("a demo whose header is wrong is refused with offset, field and value"
          10,
          "playeringame",
          ""},
+        {"version before", with(good, 0, 108), SimErrc::malformed, 0, "version", "108"},
+        {"version after", with(good, 0, 110), SimErrc::malformed, 0, "version", "110"},
         {"old version", with(good, 0, 103), SimErrc::malformed, 0, "version", "103"},
         {"longtics", with(good, 0, 111), SimErrc::malformed, 0, "version", "111"},
         {"Boom", with(good, 0, 202), SimErrc::malformed, 0, "version", "202"},

@@ -14,8 +14,7 @@ namespace {
 constexpr std::size_t header_bytes = 13;
 constexpr std::size_t ticcmd_bytes = 4;
 constexpr std::byte end_marker{0x80};
-constexpr std::uint8_t version_min = 104;
-constexpr std::uint8_t version_max = 109;
+constexpr std::uint8_t demo_version = 109;
 
 /// A byte of the header, where it belongs, and what it may be.
 struct HeaderField {
@@ -26,7 +25,7 @@ struct HeaderField {
 };
 
 constexpr std::array<HeaderField, 9> header_fields{
-    {{"version", &DemoLump::version, version_min, version_max},
+    {{"version", &DemoLump::version, demo_version, demo_version},
      {"skill", &DemoLump::skill, 0, 4},
      {"episode", &DemoLump::episode, 1, 9},
      {"map", &DemoLump::map, 1, 99},
@@ -57,7 +56,10 @@ Result<DemoLump> parse_header(ByteView bytes) {
             return fail(bad_value(offset,
                                   field.name,
                                   value,
-                                  std::to_string(field.low) + " to " + std::to_string(field.high)));
+                                  field.low == field.high
+                                      ? std::to_string(field.low)
+                                      : std::to_string(field.low) + " to " +
+                                            std::to_string(field.high)));
         }
         demo.*(field.value) = value;
     }

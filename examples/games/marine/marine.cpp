@@ -10,6 +10,8 @@
 
 namespace twinstep::games {
 
+constinit const std::string_view Marine::source_digest = TWINSTEP_GAME_SOURCE_DIGEST;
+
 using namespace marine;
 
 Result<Marine::Rules> Marine::read_rules(const Setup& setup) {

@@ -38,11 +38,8 @@ public:
     static constexpr std::uint32_t version = 1;
     static constexpr std::uint16_t slots_min = 1;
     static constexpr std::uint16_t slots_max = 4;
-#ifdef TWINSTEP_GAME_SOURCE_DIGEST
-    static constexpr std::string_view source_digest = TWINSTEP_GAME_SOURCE_DIGEST;
-#else
-    static constexpr std::string_view source_digest = "unknown";
-#endif
+    /// Digest of the sources this build was made from.
+    static const std::string_view source_digest;
 
     /// Checks the config: whole numbers `skill` 0..4, `episode` 1..9, `map` 1..99, `deathmatch`
     /// 0..2, `console_player` 0..3 and below the slots, and 0 or 1 for `respawn`, `fast` and

@@ -7,6 +7,8 @@
 
 namespace twinstep::games {
 
+constinit const std::string_view Pile::source_digest = TWINSTEP_GAME_SOURCE_DIGEST;
+
 using namespace pile_detail;
 
 namespace {

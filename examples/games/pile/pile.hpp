@@ -95,11 +95,8 @@ public:
     using Input = PileInput;
     static constexpr std::string_view id = "pile";
     static constexpr std::uint32_t version = 1;
-#ifdef TWINSTEP_GAME_SOURCE_DIGEST
-    static constexpr std::string_view source_digest = TWINSTEP_GAME_SOURCE_DIGEST;
-#else
-    static constexpr std::string_view source_digest = "unknown";
-#endif
+    /// Digest of the sources this build was made from.
+    static const std::string_view source_digest;
     static constexpr TickRate tick_rate{60};
     static constexpr std::uint16_t slots_min = 1;
     static constexpr std::uint16_t slots_max = 1;

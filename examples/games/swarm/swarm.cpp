@@ -10,6 +10,8 @@
 
 namespace twinstep::games {
 
+constinit const std::string_view Swarm::source_digest = TWINSTEP_GAME_SOURCE_DIGEST;
+
 using namespace swarm_rules;
 
 namespace {

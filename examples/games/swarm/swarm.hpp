@@ -162,11 +162,8 @@ public:
     static constexpr std::uint32_t version = 1;
     static constexpr std::uint16_t slots_min = 2;
     static constexpr std::uint16_t slots_max = 8;
-#ifdef TWINSTEP_GAME_SOURCE_DIGEST
-    static constexpr std::string_view source_digest = TWINSTEP_GAME_SOURCE_DIGEST;
-#else
-    static constexpr std::string_view source_digest = "unknown";
-#endif
+    /// Digest of the sources this build was made from.
+    static const std::string_view source_digest;
 
     static constexpr std::uint32_t squads_per_player = 16;
     static constexpr std::uint32_t nobody = 0xFFFFFFFF;
