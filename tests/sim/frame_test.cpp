@@ -34,9 +34,9 @@ void fill_any(TestRandom& random, TickFrame& frame) {
     frame.reset(Tick{random.bits() >> (1 + random.below(63))}, slots);
     for (std::size_t i = 0; i < slots; ++i) {
         if (random.below(4) != 0) {
-            frame.set_input(Slot{static_cast<std::uint16_t>(i)},
-                            some_bytes(random, random.below(input_bytes_max + 1)),
-                            random.below(3) == 0);
+            const Bytes input = some_bytes(random, random.below(input_bytes_max + 1));
+            const bool substituted = random.below(3) == 0;
+            frame.set_input(Slot{static_cast<std::uint16_t>(i)}, input, substituted);
         }
     }
     for (std::size_t i = random.below(4); i > 0; --i) {
