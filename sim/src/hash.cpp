@@ -60,7 +60,9 @@ void Hasher::begin(std::string_view domain, Tick tick, std::string_view name) {
     std::memcpy(prefix, domain.data(), domain.size());
     const std::uint64_t ordered = detail::little_endian(tick.value);
     std::memcpy(prefix + prefix_tick_offset, &ordered, sizeof(ordered));
-    std::memcpy(prefix + prefix_name_offset, name.data(), name.size());
+    if (!name.empty()) { // memcpy takes no null pointer, not even for nothing.
+        std::memcpy(prefix + prefix_name_offset, name.data(), name.size());
+    }
     state_->used = hash_prefix_bytes;
     state_->streaming = false;
 }

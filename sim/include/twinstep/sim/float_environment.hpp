@@ -11,8 +11,7 @@
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) ||           \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) ||                               \
     defined(__NO_SIGNED_ZEROS__) || defined(_M_FP_FAST)
-#error                                                                                             \
-    "twinstep: -ffast-math and its parts make results differ between builds; link twinstep::sim last"
+#error "twinstep: -ffast-math or a part of it makes builds differ; link twinstep::sim last"
 #endif
 
 static_assert(FLT_EVAL_METHOD == 0,

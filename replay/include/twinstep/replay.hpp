@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// Everything a game needs in order to be recorded, played back and verified.
+#pragma once
+
+#include "twinstep/replay/difference.hpp"
+#include "twinstep/replay/playback.hpp"
+#include "twinstep/replay/reader.hpp"
+#include "twinstep/replay/recorder.hpp"
+#include "twinstep/replay/text.hpp"
+#include "twinstep/replay/writer.hpp"

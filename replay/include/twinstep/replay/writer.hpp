@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Writes a .twin file record by record; every prefix of what it writes is a valid recording.
+#pragma once
+
+#include "twinstep/replay/errc.hpp"
+#include "twinstep/replay/file_sink.hpp"
+#include "twinstep/replay/format.hpp"
+#include "twinstep/sim/hash.hpp"
+#include "twinstep/sim/result.hpp"
+#include "twinstep/sim/types.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace twinstep::replay {
+
+/// Writes records in the order they are given. One record is one write of the sink. After a failed
+/// write the file is cut back to its last whole record and nothing more is written.
+/// Thread: one owner at a time. Nothing is allocated per record in the steady state.
+class Writer {
+public:
+    /// Writes preamble and manifest. Errors: corrupt_head (a manifest that no reader would take),
+    /// limit_exceeded, io_error.
+    static Result<Writer> create(std::unique_ptr<FileSink> sink, const Head& head);
+
+    Writer(Writer&&) noexcept;
+    Writer& operator=(Writer&&) noexcept;
+    /// Closes the file as it is, without a trailer.
+    ~Writer();
+
+    /// The record of the next tick: hashes of the state before it and the frame's one encoding.
+    /// Requires one byte a section and an encoding of the tick ticks(). Errors: io_error,
+    /// recorder_stopped, limit_exceeded.
+    Result<void> write_tick(std::uint32_t hash, ByteView section_bytes, ByteView frame);
+
+    /// A record of another kind. Requires a tag that is no RecordTag. Errors: as write_tick.
+    Result<void> write_record(std::uint8_t tag, ByteView payload);
+
+    /// True if the chunk has reached a target of format.hpp.
+    bool chunk_due() const;
+
+    /// Ticks written since the last chunk end.
+    std::uint64_t chunk_ticks() const;
+
+    /// Records of any kind written since the last chunk end.
+    std::uint64_t chunk_records() const;
+
+    /// Ends the chunk with the hashes of the state after its last tick. Requires chunk_ticks() > 0
+    /// and one hash a section. Errors: as write_tick.
+    Result<void> write_chunk_end(const Hash128& state, std::span<const Hash128> sections);
+
+    /// Writes the trailer. Requires chunk_records() == 0; nothing may be written afterwards.
+    /// Errors: as write_tick.
+    Result<void> write_trailer();
+
+    /// Closes the file. Errors: io_error.
+    Result<void> close();
+
+    /// The first failure; nothing is written after it.
+    const std::optional<Error>& error() const;
+
+    std::uint64_t ticks() const;       ///< Tick records written.
+    std::uint64_t bytes() const;       ///< Bytes of whole records, head included.
+    std::uint64_t chunks() const;      ///< Chunk ends written.
+    std::size_t section_count() const; ///< Sections that the manifest names.
+    const Hash128& chain() const;      ///< Digest of the last chunk, or of the head.
+    std::uint32_t last_check() const;  ///< Check of the last record.
+
+private:
+    struct Impl;
+    explicit Writer(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace twinstep::replay

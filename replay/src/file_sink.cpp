@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// The file behind a recording: POSIX and Windows.
+#include "twinstep/replay/file_sink.hpp"
+
+#include "twinstep/replay/errc.hpp"
+
+#include <cerrno>
+
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <algorithm>
+#include <filesystem>
+#include <windows.h>
+#else
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+
+namespace twinstep::replay {
+
+namespace {
+
+#if defined(_WIN32)
+
+std::error_code last_error() {
+    return {static_cast<int>(GetLastError()), std::system_category()};
+}
+
+class SystemFile final : public FileSink {
+public:
+    explicit SystemFile(HANDLE handle)
+        : handle_(handle) {}
+
+    ~SystemFile() override { close(); }
+
+    std::size_t write(ByteView bytes, std::error_code& error) override {
+        constexpr std::size_t write_bytes_max = std::size_t{1} << 30;
+        DWORD written = 0;
+        const auto size = static_cast<DWORD>(std::min(bytes.size(), write_bytes_max));
+        if (WriteFile(handle_, bytes.data(), size, &written, nullptr) == 0) {
+            error = last_error();
+        }
+        return written;
+    }
+
+    std::error_code truncate(std::uint64_t size) override {
+        LARGE_INTEGER position;
+        position.QuadPart = static_cast<LONGLONG>(size);
+        const bool done = SetFilePointerEx(handle_, position, nullptr, FILE_BEGIN) != 0 &&
+                          SetEndOfFile(handle_) != 0;
+        return done ? std::error_code{} : last_error();
+    }
+
+    std::error_code sync() override {
+        return FlushFileBuffers(handle_) != 0 ? std::error_code{} : last_error();
+    }
+
+    std::error_code close() override {
+        const HANDLE handle = handle_;
+        handle_ = INVALID_HANDLE_VALUE;
+        if (handle == INVALID_HANDLE_VALUE || CloseHandle(handle) != 0) {
+            return {};
+        }
+        return last_error();
+    }
+
+private:
+    HANDLE handle_;
+};
+
+#else
+
+std::error_code last_error() {
+    return {errno, std::generic_category()};
+}
+
+class SystemFile final : public FileSink {
+public:
+    explicit SystemFile(int descriptor)
+        : descriptor_(descriptor) {}
+
+    ~SystemFile() override { close(); }
+
+    std::size_t write(ByteView bytes, std::error_code& error) override {
+        const ::ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+        if (written < 0) {
+            error = last_error();
+            return 0;
+        }
+        return static_cast<std::size_t>(written);
+    }
+
+    std::error_code truncate(std::uint64_t size) override {
+        const auto offset = static_cast<::off_t>(size);
+        const bool done =
+            ::ftruncate(descriptor_, offset) == 0 && ::lseek(descriptor_, offset, SEEK_SET) >= 0;
+        return done ? std::error_code{} : last_error();
+    }
+
+    std::error_code sync() override {
+#if defined(__APPLE__)
+        const int result = ::fsync(descriptor_);
+#else
+        const int result = ::fdatasync(descriptor_);
+#endif
+        // Pipes and some devices cannot be synchronised; what was asked for does not apply to them.
+        const bool done = result == 0 || errno == EINVAL || errno == ENOTSUP;
+        return done ? std::error_code{} : last_error();
+    }
+
+    std::error_code close() override {
+        const int descriptor = descriptor_;
+        descriptor_ = -1;
+        // After EINTR the descriptor is gone on Linux; closing again could hit somebody else's.
+        if (descriptor < 0 || ::close(descriptor) == 0 || errno == EINTR) {
+            return {};
+        }
+        return last_error();
+    }
+
+private:
+    int descriptor_;
+};
+
+#endif
+
+} // namespace
+
+Result<std::unique_ptr<FileSink>> create_file(const std::string& path) {
+#if defined(_WIN32)
+    const std::filesystem::path wide(std::u8string(path.begin(), path.end()));
+    const HANDLE handle = CreateFileW(wide.c_str(),
+                                      GENERIC_WRITE,
+                                      FILE_SHARE_READ,
+                                      nullptr,
+                                      CREATE_NEW,
+                                      FILE_ATTRIBUTE_NORMAL,
+                                      nullptr);
+    if (handle != INVALID_HANDLE_VALUE) {
+        return std::make_unique<SystemFile>(handle);
+    }
+    const bool exists = GetLastError() == ERROR_FILE_EXISTS;
+#else
+    int descriptor = -1;
+    do {
+        descriptor = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    } while (descriptor < 0 && errno == EINTR);
+    if (descriptor >= 0) {
+        return std::make_unique<SystemFile>(descriptor);
+    }
+    const bool exists = errno == EEXIST;
+#endif
+    const std::string reason = last_error().message();
+    if (exists) {
+        return fail(Error(Errc::already_exists, {}, "choose another name").in(path));
+    }
+    return fail(Error(Errc::io_error, {}, reason).in(path));
+}
+
+} // namespace twinstep::replay

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Files and memory as input.
+#include "input.hpp"
+
+#include "twinstep/replay/errc.hpp"
+#include "twinstep/replay/format.hpp"
+#include "twinstep/sim/assert.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+namespace twinstep::replay {
+
+namespace {
+
+std::filesystem::path native(const std::string& path) {
+    return std::filesystem::path(std::u8string(path.begin(), path.end()));
+}
+
+class FileInput final : public Input {
+public:
+    FileInput(std::FILE* file, std::uint64_t size)
+        : file_(file)
+        , size_(size) {
+        // The window is the buffer.
+        std::setvbuf(file_, nullptr, _IONBF, 0);
+    }
+
+    ~FileInput() override { std::fclose(file_); }
+
+    FileInput(const FileInput&) = delete;
+    FileInput& operator=(const FileInput&) = delete;
+
+    std::size_t read(std::span<std::byte> target, std::error_code& error) override {
+        errno = 0;
+        const std::size_t count = std::fread(target.data(), 1, target.size(), file_);
+        if (count < target.size() && std::ferror(file_) != 0) {
+            error = {errno != 0 ? errno : EIO, std::generic_category()};
+        }
+        return count;
+    }
+
+    std::uint64_t size() const override { return size_; }
+
+private:
+    std::FILE* file_;
+    std::uint64_t size_;
+};
+
+class MemoryInput final : public Input {
+public:
+    explicit MemoryInput(ByteView bytes)
+        : size_(bytes.size())
+        , rest_(bytes) {}
+
+    std::size_t read(std::span<std::byte> target, std::error_code&) override {
+        const std::size_t count = std::min(target.size(), rest_.size());
+        if (count > 0) {
+            std::memcpy(target.data(), rest_.data(), count);
+        }
+        rest_ = rest_.subspan(count);
+        return count;
+    }
+
+    std::uint64_t size() const override { return size_; }
+
+private:
+    std::uint64_t size_;
+    ByteView rest_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Input>> open_input(const std::string& path) {
+    std::error_code status_error;
+    if (std::filesystem::is_directory(native(path), status_error)) {
+        return fail(Error(Errc::io_error, {}, "it is a directory").in(path));
+    }
+    errno = 0;
+#if defined(_WIN32)
+    std::FILE* file = ::_wfopen(native(path).c_str(), L"rb");
+#else
+    std::FILE* file = std::fopen(path.c_str(), "rb");
+#endif
+    if (file == nullptr) {
+        const std::error_code code(errno, std::generic_category());
+        return fail(Error(Errc::io_error, {}, code.message()).in(path));
+    }
+    const std::uintmax_t size = std::filesystem::file_size(native(path), status_error);
+    return std::make_unique<FileInput>(file, status_error ? 0 : std::uint64_t{size});
+}
+
+std::unique_ptr<Input> memory_input(ByteView bytes) {
+    return std::make_unique<MemoryInput>(bytes);
+}
+
+Window::Window(std::unique_ptr<Input> input)
+    : input_(std::move(input))
+    , buffer_(2 * record_bytes_max) {}
+
+ByteView Window::peek(std::size_t size, std::error_code& error) {
+    TWINSTEP_ASSERT(size <= record_bytes_max);
+    if (end_ - begin_ < size && !exhausted_) {
+        std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+        end_ -= begin_;
+        begin_ = 0;
+        while (end_ < buffer_.size() && !error) {
+            const std::size_t count = input_->read(std::span(buffer_).subspan(end_), error);
+            end_ += count;
+            if (count == 0) {
+                exhausted_ = true;
+                break;
+            }
+        }
+    }
+    return ByteView(buffer_).subspan(begin_, std::min(size, end_ - begin_));
+}
+
+void Window::skip(std::size_t size) {
+    TWINSTEP_ASSERT(size <= end_ - begin_);
+    begin_ += size;
+    position_ += size;
+}
+
+} // namespace twinstep::replay

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// The recorder: a writer behind the driver's observer seam.
+#include "twinstep/replay/recorder.hpp"
+
+#include "twinstep/sim/assert.hpp"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace twinstep::replay {
+
+struct Recorder::Impl {
+    explicit Impl(Writer target)
+        : writer(std::move(target)) {}
+
+    Writer writer;
+    std::string path;
+    std::optional<Error> refused; ///< Why recording stopped although the file is fine.
+    Bytes section_bytes;
+    Hash128 state;
+    std::vector<Hash128> sections;
+    std::uint64_t lost_ticks = 0;
+    bool stepping = false; ///< A tick is written whose step has not returned.
+    bool trailer_written = false;
+    bool closed = false;
+
+    std::optional<Error> error() const {
+        std::optional<Error> first = writer.error() ? writer.error() : refused;
+        if (first) {
+            first->where = path;
+        }
+        return first;
+    }
+
+    bool stopped() const { return closed || refused || writer.error(); }
+
+    Result<void> finish();
+};
+
+Recorder::Recorder(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)) {}
+
+Recorder::Recorder(Recorder&&) noexcept = default;
+
+Recorder& Recorder::operator=(Recorder&& other) noexcept {
+    if (this != &other) {
+        if (impl_) {
+            static_cast<void>(close());
+        }
+        impl_ = std::move(other.impl_);
+    }
+    return *this;
+}
+
+Recorder::~Recorder() {
+    if (impl_) {
+        static_cast<void>(close());
+    }
+}
+
+namespace {
+
+Result<Head> make_head(Simulation& simulation, const RecorderOptions& options) {
+    if (simulation.tick() != Tick{0}) {
+        return fail(Error(Errc::wrong_tick, "tick", "a recording starts at tick 0"));
+    }
+    Head head;
+    head.session = options.session ? *options.session : make_session_id();
+    head.manifest = make_manifest(simulation.info(), simulation.setup());
+    for (const auto& [key, value] : options.notes) {
+        TWINSTEP_ASSERT(key.starts_with("record."));
+        head.manifest[key] = value;
+    }
+    std::string names;
+    for (const SectionHash& section : simulation.hash().sections) {
+        names += names.empty() ? "" : " ";
+        names += section.name;
+    }
+    head.manifest[sections_key] = names;
+    return head;
+}
+
+} // namespace
+
+Result<Recorder> Recorder::create(std::unique_ptr<FileSink> sink,
+                                  Simulation& simulation,
+                                  const RecorderOptions& options) {
+    Result<Head> head = make_head(simulation, options);
+    if (!head) {
+        return fail(head.error());
+    }
+    Result<Writer> writer = Writer::create(std::move(sink), *head);
+    if (!writer) {
+        return fail(writer.error());
+    }
+    auto impl = std::make_unique<Impl>(std::move(*writer));
+    impl->section_bytes.resize(impl->writer.section_count());
+    impl->sections.resize(impl->writer.section_count());
+    return Recorder(std::move(impl));
+}
+
+Result<Recorder>
+Recorder::create(const std::string& path, Simulation& simulation, const RecorderOptions& options) {
+    if (Result<Head> head = make_head(simulation, options); !head) {
+        return fail(head.error());
+    }
+    Result<std::unique_ptr<FileSink>> sink = create_file(path);
+    if (!sink) {
+        return fail(sink.error());
+    }
+    Result<Recorder> recorder = create(std::move(*sink), simulation, options);
+    if (!recorder) {
+        return fail(std::move(recorder.error()).in(path));
+    }
+    recorder->impl_->path = path;
+    return recorder;
+}
+
+void Recorder::before(const TickBegin& begin) {
+    Impl& impl = *impl_;
+    if (!impl.stopped() && begin.tick.value != impl.writer.ticks()) {
+        // Somebody loaded another state: what follows is not the session that was recorded.
+        impl.refused = Error(Errc::wrong_tick,
+                             "tick",
+                             "tick " + std::to_string(begin.tick.value) + " came after " +
+                                 std::to_string(impl.writer.ticks()) + " ticks");
+    }
+    if (!impl.stopped() && begin.hashes.sections.size() != impl.sections.size()) {
+        impl.refused = Error(Errc::corrupt_record, sections_key, "the sections have changed");
+    }
+    if (impl.stopped()) {
+        ++impl.lost_ticks;
+        return;
+    }
+    for (std::size_t i = 0; i < impl.section_bytes.size(); ++i) {
+        impl.section_bytes[i] = section_byte(begin.hashes.sections[i].hash);
+    }
+    const Result<void> written =
+        impl.writer.write_tick(short_hash(begin.hashes.state), impl.section_bytes, begin.encoded);
+    if (!written) {
+        impl.refused = written.error();
+        ++impl.lost_ticks;
+        return;
+    }
+    impl.stepping = true;
+}
+
+void Recorder::after(const StateHashes& hashes) {
+    Impl& impl = *impl_;
+    if (impl.stopped() || !impl.stepping || hashes.sections.size() != impl.sections.size()) {
+        return;
+    }
+    impl.stepping = false;
+    impl.state = hashes.state;
+    for (std::size_t i = 0; i < impl.sections.size(); ++i) {
+        impl.sections[i] = hashes.sections[i].hash;
+    }
+    if (impl.writer.chunk_due()) {
+        static_cast<void>(impl.writer.write_chunk_end(impl.state, impl.sections));
+    }
+}
+
+Result<void> Recorder::Impl::finish() {
+    if (stepping) {
+        return {};
+    }
+    if (writer.chunk_ticks() > 0) {
+        if (auto written = writer.write_chunk_end(state, sections); !written) {
+            return written;
+        }
+    }
+    if (auto written = writer.write_trailer(); !written) {
+        return written;
+    }
+    trailer_written = true;
+    return {};
+}
+
+Result<void> Recorder::close() {
+    Impl& impl = *impl_;
+    if (!impl.closed) {
+        if (!impl.stopped()) {
+            static_cast<void>(impl.finish());
+        }
+        static_cast<void>(impl.writer.close());
+        impl.closed = true;
+    }
+    if (const std::optional<Error> error = impl.error()) {
+        return fail(*error);
+    }
+    return {};
+}
+
+RecorderStatus Recorder::status() const {
+    const Impl& impl = *impl_;
+    return {impl.writer.ticks(),
+            impl.lost_ticks,
+            impl.writer.bytes(),
+            impl.writer.chain(),
+            impl.trailer_written,
+            impl.error()};
+}
+
+} // namespace twinstep::replay
