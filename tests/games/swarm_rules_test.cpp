@@ -49,7 +49,8 @@ std::size_t crowded_pairs(const Swarm& game, std::uint8_t squad, std::int64_t re
 
 TEST_CASE("every map of swarm is closed, mostly open, and connected", "[games][swarm][property]") {
     const std::uint64_t first = test_seed();
-    for (std::uint64_t seed = first; seed < first + 20; ++seed) {
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        const std::uint64_t seed = first + i;
         for (const std::uint16_t slots : std::initializer_list<std::uint16_t>{2, 3, 8}) {
             CAPTURE(seed, slots);
             SwarmRun run(seed, slots, 300);
@@ -58,17 +59,17 @@ TEST_CASE("every map of swarm is closed, mostly open, and connected", "[games][s
             const auto rocks =
                 std::count(game.terrain().begin(), game.terrain().end(), std::uint8_t{Swarm::rock});
             REQUIRE(rocks < side * side / 2);
-            for (std::uint32_t i = 0; i < side; ++i) {
-                REQUIRE(game.terrain()[i] == Swarm::rock);
-                REQUIRE(game.terrain()[i * side] == Swarm::rock);
-                REQUIRE(game.terrain()[i * side + side - 1] == Swarm::rock);
-                REQUIRE(game.terrain()[(side - 1) * side + i] == Swarm::rock);
+            for (std::uint32_t k = 0; k < side; ++k) {
+                REQUIRE(game.terrain()[k] == Swarm::rock);
+                REQUIRE(game.terrain()[k * side] == Swarm::rock);
+                REQUIRE(game.terrain()[k * side + side - 1] == Swarm::rock);
+                REQUIRE(game.terrain()[(side - 1) * side + k] == Swarm::rock);
             }
             run.order({SwarmOrder::move, 0, 32768, 32768, 0});
             REQUIRE(game.squads()[0].field == SwarmField::ready);
-            for (std::size_t i = 0; i < game.terrain().size(); ++i) {
-                const bool reached = game.field(0)[i] != 0xFFFF;
-                REQUIRE(reached == (game.terrain()[i] != Swarm::rock));
+            for (std::size_t at = 0; at < game.terrain().size(); ++at) {
+                const bool reached = game.field(0)[at] != 0xFFFF;
+                REQUIRE(reached == (game.terrain()[at] != Swarm::rock));
             }
         }
     }

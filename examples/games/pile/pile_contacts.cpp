@@ -34,6 +34,17 @@ Wall wall_of(std::uint32_t number, float room) {
     }
 }
 
+/// Half the width and height of a shape as it lies.
+Vec reach_of(const Shape& shape) {
+    if (!shape.box) {
+        return shape.half;
+    }
+    const float cosine = magnitude(shape.turn.x);
+    const float sine = magnitude(shape.turn.y);
+    return {cosine * shape.half.x + sine * shape.half.y,
+            sine * shape.half.x + cosine * shape.half.y};
+}
+
 } // namespace
 
 void Pile::find_contacts() {
@@ -66,20 +77,11 @@ void Pile::fill_grid() {
     }
     // Filled from the back, which turns ends into starts.
     for (std::uint32_t body = count(); body-- > 0;) {
-        const float half_x = bodies_.half_x[body];
-        const float half_y = bodies_.half_y[body];
-        float reach_x = half_x;
-        float reach_y = half_y;
-        if (bodies_.box[body] != 0) {
-            const float cosine = magnitude(bodies_.cosine[body]);
-            const float sine = magnitude(bodies_.sine[body]);
-            reach_x = cosine * half_x + sine * half_y;
-            reach_y = sine * half_x + cosine * half_y;
-        }
+        const Vec reach = reach_of(shape(body));
         std::uint32_t& place = cell_starts_[cell(body)];
         place -= 1;
         grid_[place] = {
-            bodies_.x[body], bodies_.y[body], reach_x, reach_y, body, asleep(body) ? 1U : 0U};
+            bodies_.x[body], bodies_.y[body], reach.x, reach.y, body, asleep(body) ? 1U : 0U};
     }
 }
 
@@ -95,14 +97,7 @@ void Pile::find_candidates(std::uint32_t body) {
     const std::int32_t last_row = row + 1 < room_ ? row + 1 : room_ - 1;
     const std::int32_t first_column = column > 0 ? column - 1 : 0;
     const std::int32_t last_column = column + 1 < room_ ? column + 1 : room_ - 1;
-    Vec reach = self.half;
-    if (self.box) {
-        const float cosine = magnitude(self.turn.x);
-        const float sine = magnitude(self.turn.y);
-        reach = {cosine * self.half.x + sine * self.half.y,
-                 sine * self.half.x + cosine * self.half.y};
-    }
-    reach = reach + Vec{contact_margin, contact_margin};
+    const Vec reach = reach_of(self) + Vec{contact_margin, contact_margin};
     for (std::int32_t at = first_row; at <= last_row; ++at) {
         const std::uint32_t begin =
             cell_starts_[static_cast<std::size_t>(at * room_ + first_column)];

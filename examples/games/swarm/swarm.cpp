@@ -78,7 +78,7 @@ void Swarm::reset(const Setup& setup) {
     cell_begin_.assign(cell_count() + 2, 0);
     bodies_.assign(units, {});
     cell_owners_.assign(cell_count(), 0);
-    block_owners_.assign(cell_count() / (block_cells * block_cells), 0);
+    block_owners_.assign(cell_count() / block_cells / block_cells, 0);
     wounds_.assign(units, 0);
     slayers_.assign(units, nobody);
     sort_into_cells();
@@ -101,9 +101,9 @@ void Swarm::enlist(std::size_t units, std::uint16_t slots) {
 }
 
 void Swarm::step(const Step<Input>& step) {
-    for (std::uint16_t slot = 0; slot < step.players.size(); ++slot) {
+    for (std::size_t slot = 0; slot < step.players.size(); ++slot) {
         if (step.players[slot].present) {
-            obey(slot, step.players[slot].input);
+            obey(static_cast<std::uint16_t>(slot), step.players[slot].input);
         }
     }
     plan();

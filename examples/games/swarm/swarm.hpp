@@ -281,8 +281,15 @@ private:
     }
 
     Point centre_of(std::uint32_t cell) const;
-    bool has_exit(std::uint32_t cell, std::uint32_t direction) const;
-    std::uint32_t neighbour(std::uint32_t cell, std::uint32_t direction) const;
+
+    bool has_exit(std::uint32_t cell, std::uint32_t direction) const {
+        return (std::uint32_t{exits_[cell]} >> direction & 1U) != 0;
+    }
+
+    /// Requires an exit in that direction, so that the cell is on the map.
+    std::uint32_t neighbour(std::uint32_t cell, std::uint32_t direction) const {
+        return cell + offsets_[direction];
+    }
 
     // Terrain.
     void make_terrain(std::uint64_t seed, std::uint16_t slots);
@@ -290,6 +297,8 @@ private:
     void clear_disc(Point centre, std::int32_t radius, Ground ground);
     void clear_road(Point from, Point to);
     void find_exits();
+    std::uint8_t exits_of(std::uint32_t cell) const;
+    std::vector<std::uint32_t> flood(std::uint32_t start, std::size_t wanted) const;
     void close_pockets();
     void find_nearest_open();
     void find_spawn_cells(std::uint16_t slots, std::size_t units_per_player);
@@ -311,6 +320,7 @@ private:
     void count_heads();
     void look_around(Tick tick);
     void look_into(std::uint32_t cell, Hunt& hunt) const;
+    void look_at_ring(Point at, std::int32_t ring, Hunt& hunt) const;
     void find_target(SwarmUnit& unit) const;
     bool enemies_near(Point cell, std::uint8_t owner) const;
     bool in_reach(const SwarmUnit& unit, std::int64_t reach) const;
@@ -333,6 +343,7 @@ private:
 
     // Follows from the set-up.
     std::uint32_t side_ = 0;
+    std::array<std::uint32_t, 8> offsets_{}; ///< From a cell to its neighbours, modulo 2^32.
     std::vector<std::uint8_t> exits_; ///< Bit d: the neighbour in direction d can be entered.
     std::vector<std::uint32_t> nearest_open_;
     std::vector<std::vector<std::uint32_t>> spawn_cells_;

@@ -18,6 +18,8 @@ std::int32_t rough_length(std::int32_t x, std::int32_t y) {
     return std::max(a, b) + std::min(a, b) * 3 / 8;
 }
 
+constexpr std::int64_t lose_length = std::int64_t{lose_cells} * Swarm::cell_size;
+
 std::int32_t clamp_speed(std::int32_t speed) {
     return std::clamp(speed, -speed_max, speed_max);
 }
@@ -87,7 +89,7 @@ void Swarm::look_around(Tick tick) {
         }
         if (unit.target != nobody &&
             (units_[unit.target].health == 0 || units_[unit.target].owner == unit.owner ||
-             !in_reach(unit, lose_cells * cell_size))) {
+             !in_reach(unit, lose_length))) {
             unit.target = nobody;
         }
         // Half of the army looks around at each tick.
@@ -133,6 +135,21 @@ void Swarm::look_into(std::uint32_t cell, Hunt& hunt) const {
     }
 }
 
+void Swarm::look_at_ring(Point at, std::int32_t ring, Hunt& hunt) const {
+    const auto last = static_cast<std::int32_t>(side_) - 1;
+    for (std::int32_t y = std::max(0, at.y - ring); y <= std::min(last, at.y + ring); ++y) {
+        // Only the first and the last row of a ring are whole.
+        const bool whole = ring == 0 || y == at.y - ring || y == at.y + ring;
+        const std::int32_t stride = whole ? 1 : 2 * ring;
+        for (std::int32_t x = at.x - ring; x <= at.x + ring; x += stride) {
+            if (x >= 0 && x <= last) {
+                look_into(static_cast<std::uint32_t>(y) * side_ + static_cast<std::uint32_t>(x),
+                          hunt);
+            }
+        }
+    }
+}
+
 // The nearest enemy in sight, of equally near ones the one with the lowest index. Cells are looked
 // at in square rings, so the search ends with the first ring that nothing further out can beat.
 void Swarm::find_target(SwarmUnit& unit) const {
@@ -142,19 +159,8 @@ void Swarm::find_target(SwarmUnit& unit) const {
     }
     constexpr std::int32_t sight = sight_cells * cell_size;
     Hunt hunt{{unit.x, unit.y}, ~(1U << unit.owner), sight * sight, nobody, candidates_max};
-    const auto last = static_cast<std::int32_t>(side_) - 1;
     for (std::int32_t ring = 0; ring <= sight_cells; ++ring) {
-        for (std::int32_t y = std::max(0, at.y - ring); y <= std::min(last, at.y + ring); ++y) {
-            // Only the first and the last row of a ring are whole.
-            const bool whole = ring == 0 || y == at.y - ring || y == at.y + ring;
-            const std::int32_t stride = whole ? 1 : 2 * ring;
-            for (std::int32_t x = at.x - ring; x <= at.x + ring; x += stride) {
-                if (x >= 0 && x <= last) {
-                    look_into(static_cast<std::uint32_t>(y) * side_ + static_cast<std::uint32_t>(x),
-                              hunt);
-                }
-            }
-        }
+        look_at_ring(at, ring, hunt);
         const std::int32_t certain = ring * cell_size;
         if (hunt.found != nobody && hunt.best <= certain * certain) {
             break;

@@ -4,6 +4,7 @@
 #include "swarm/swarm.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace twinstep::games {
 
@@ -19,16 +20,6 @@ constexpr std::uint32_t terrain_stream = 1;
 Swarm::Point Swarm::centre_of(std::uint32_t cell) const {
     return {static_cast<std::int32_t>(cell % side_) * cell_size + cell_size / 2,
             static_cast<std::int32_t>(cell / side_) * cell_size + cell_size / 2};
-}
-
-bool Swarm::has_exit(std::uint32_t cell, std::uint32_t direction) const {
-    return (std::uint32_t{exits_[cell]} >> direction & 1U) != 0;
-}
-
-// Requires an exit in that direction, so the sum stays on the map.
-std::uint32_t Swarm::neighbour(std::uint32_t cell, std::uint32_t direction) const {
-    const Direction way = directions[direction];
-    return cell + static_cast<std::uint32_t>(way.y) * side_ + static_cast<std::uint32_t>(way.x);
 }
 
 void Swarm::clear_disc(Point centre, std::int32_t radius, Ground ground) {
@@ -74,35 +65,41 @@ void Swarm::clear_road(Point from, Point to) {
     }
 }
 
+std::uint8_t Swarm::exits_of(std::uint32_t cell) const {
+    std::uint32_t exits = 0;
+    for (std::uint32_t d = 0; d < directions.size(); ++d) {
+        // A diagonal needs both of its sides, so that nobody cuts a corner.
+        const bool straight = d % 2 == 0;
+        const std::uint32_t left = neighbour(cell, straight ? d : d - 1);
+        const std::uint32_t right = neighbour(cell, straight ? d : (d + 1) % 8);
+        if (terrain_[neighbour(cell, d)] != rock && terrain_[left] != rock &&
+            terrain_[right] != rock) {
+            exits |= 1U << d;
+        }
+    }
+    return static_cast<std::uint8_t>(exits);
+}
+
 void Swarm::find_exits() {
+    for (std::uint32_t d = 0; d < directions.size(); ++d) {
+        const Direction way = directions[d];
+        offsets_[d] = static_cast<std::uint32_t>(way.y) * side_ + static_cast<std::uint32_t>(way.x);
+    }
     exits_.assign(cell_count(), 0);
-    const auto solid = [this](std::int32_t x, std::int32_t y) {
-        return terrain_[static_cast<std::uint32_t>(y) * side_ + static_cast<std::uint32_t>(x)] ==
-               rock;
-    };
-    const auto last = static_cast<std::int32_t>(side_) - 1;
-    for (std::int32_t y = 1; y < last; ++y) {
-        for (std::int32_t x = 1; x < last; ++x) {
-            std::uint32_t exits = 0;
-            for (std::uint32_t d = 0; d < directions.size(); ++d) {
-                const Direction step = directions[d];
-                // A diagonal needs both of its sides, so that nobody cuts a corner.
-                if (!solid(x + step.x, y + step.y) && !solid(x + step.x, y) &&
-                    !solid(x, y + step.y)) {
-                    exits |= 1U << d;
-                }
-            }
-            const auto cell = static_cast<std::uint32_t>(y) * side_ + static_cast<std::uint32_t>(x);
-            exits_[cell] = static_cast<std::uint8_t>(solid(x, y) ? 0U : exits);
+    for (std::uint32_t cell = 0; cell < cell_count(); ++cell) {
+        // The border is rock, so what is open has all its neighbours on the map.
+        if (terrain_[cell] != rock) {
+            exits_[cell] = exits_of(cell);
         }
     }
 }
 
-void Swarm::close_pockets() {
+// The first `wanted` open cells around `start`, nearest first by steps along the axes.
+std::vector<std::uint32_t> Swarm::flood(std::uint32_t start, std::size_t wanted) const {
     std::vector<std::uint8_t> seen(cell_count(), 0);
-    std::vector<std::uint32_t> queue{(side_ / 2) * side_ + side_ / 2};
-    seen[queue[0]] = 1;
-    for (std::size_t head = 0; head < queue.size(); ++head) {
+    std::vector<std::uint32_t> queue{start};
+    seen[start] = 1;
+    for (std::size_t head = 0; head < queue.size() && queue.size() < wanted; ++head) {
         const std::uint32_t cell = queue[head];
         for (const std::uint32_t next : {cell + 1, cell + side_, cell - 1, cell - side_}) {
             if (terrain_[next] != rock && seen[next] == 0) {
@@ -111,11 +108,17 @@ void Swarm::close_pockets() {
             }
         }
     }
-    for (std::size_t cell = 0; cell < cell_count(); ++cell) {
-        if (seen[cell] == 0) {
-            terrain_[cell] = rock;
-        }
+    return queue;
+}
+
+void Swarm::close_pockets() {
+    const std::vector<std::uint32_t> connected =
+        flood((side_ / 2) * side_ + side_ / 2, cell_count());
+    std::vector<std::uint8_t> kept(cell_count(), rock);
+    for (const std::uint32_t cell : connected) {
+        kept[cell] = terrain_[cell];
     }
+    terrain_ = std::move(kept);
 }
 
 void Swarm::find_nearest_open() {
@@ -146,29 +149,15 @@ void Swarm::find_nearest_open() {
 }
 
 void Swarm::find_spawn_cells(std::uint16_t slots, std::size_t units_per_player) {
-    const std::size_t wanted = units_per_player / units_per_spawn_cell + 1;
-    spawn_cells_.assign(slots, {});
-    std::vector<std::uint8_t> seen;
+    spawn_cells_.clear();
     for (std::uint16_t slot = 0; slot < slots; ++slot) {
-        seen.assign(cell_count(), 0);
-        std::vector<std::uint32_t>& queue = spawn_cells_[slot];
-        queue.reserve(wanted + directions.size());
-        queue.push_back(players_[slot].base);
-        seen[queue[0]] = 1;
-        for (std::size_t head = 0; head < queue.size() && queue.size() < wanted; ++head) {
-            const std::uint32_t cell = queue[head];
-            for (const std::uint32_t next : {cell + 1, cell + side_, cell - 1, cell - side_}) {
-                if (terrain_[next] != rock && seen[next] == 0) {
-                    seen[next] = 1;
-                    queue.push_back(next);
-                }
-            }
-        }
+        spawn_cells_.push_back(
+            flood(players_[slot].base, units_per_player / units_per_spawn_cell + 1));
     }
 }
 
 void Swarm::make_terrain(std::uint64_t seed, std::uint16_t slots) {
-    terrain_.assign(std::size_t{side_} * side_, open);
+    terrain_.assign(std::size_t{side_} * side_, std::uint8_t{open});
     scatter(seed);
     const auto middle = static_cast<std::int32_t>(side_ / 2);
     const auto away = static_cast<std::int32_t>(side_ * 3 / 8);
@@ -181,11 +170,12 @@ void Swarm::make_terrain(std::uint64_t seed, std::uint16_t slots) {
         players_[slot].base =
             static_cast<std::uint32_t>(base.y) * side_ + static_cast<std::uint32_t>(base.x);
     }
-    for (std::uint32_t i = 0; i < side_; ++i) {
+    const std::size_t side = side_;
+    for (std::size_t i = 0; i < side; ++i) {
         terrain_[i] = rock;
-        terrain_[(side_ - 1) * side_ + i] = rock;
-        terrain_[i * side_] = rock;
-        terrain_[i * side_ + side_ - 1] = rock;
+        terrain_[(side - 1) * side + i] = rock;
+        terrain_[i * side] = rock;
+        terrain_[i * side + side - 1] = rock;
     }
     close_pockets();
     find_exits();
