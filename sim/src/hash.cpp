@@ -81,6 +81,7 @@ void Hasher::update(ByteView bytes) {
 }
 
 std::span<std::byte> Hasher::space(std::size_t size) {
+    TWINSTEP_ASSERT(size <= hash_prefix_bytes);
     if (state_->buffer.size() - state_->used < size) {
         state_->flush();
     }
@@ -88,6 +89,7 @@ std::span<std::byte> Hasher::space(std::size_t size) {
 }
 
 void Hasher::commit(std::size_t size) {
+    TWINSTEP_ASSERT(size <= state_->buffer.size() - state_->used);
     state_->used += size;
 }
 

@@ -113,7 +113,8 @@ struct CoarseInput {
     }
 };
 
-/// Adds up its inputs; an aim of 100 changes the rounding mode inside the step.
+/// Adds up its inputs and the first bytes of its events; an aim of 100 changes the rounding mode
+/// inside the step.
 class AimGame {
 public:
     using Input = CoarseInput;
@@ -130,6 +131,9 @@ public:
         volatile float third = 1.0F;
         third = third / 3.0F;
         sum_ = sum_ + aim;
+        for (const StepEvent& event : step.events) {
+            sum_ = sum_ + static_cast<float>(event.payload[0]);
+        }
         thirds_ = thirds_ + third;
     }
 
@@ -249,17 +253,20 @@ TEST_CASE("the step consumes the decoded input, not the live one", "[sim][unit]"
     TickFrame* handed_out = nullptr;
     FunctionSource source([&](Tick tick, TickFrame& frame) {
         handed_out = &frame;
-        return fill_aim(tick, frame, 2.75F);
+        fill_aim(tick, frame, 2.75F);
+        frame.add_event(EventKind::marker, from_hex_text("05"));
+        return Supply::ready;
     });
     Driver driver(aim, source);
     FunctionObserver observer;
     observer.on_before = [&](const TickBegin& begin) {
         // A source that goes on writing into its frame reaches nobody.
         fill_aim(begin.tick, *handed_out, 50.0F);
+        handed_out->add_event(EventKind::marker, from_hex_text("63"));
     };
     driver.add(observer);
     REQUIRE(driver.advance(4));
-    REQUIRE(aim.game().sum() == 8.0F);
+    REQUIRE(aim.game().sum() == 4 * (2.0F + 5.0F));
 }
 
 TEST_CASE("a driver waits for its source and goes on where it stopped", "[sim][unit]") {

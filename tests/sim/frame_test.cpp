@@ -31,12 +31,13 @@ Bytes some_bytes(TestRandom& random, std::size_t size) {
 
 void fill_any(TestRandom& random, TickFrame& frame) {
     const std::size_t slots = random.below(2) == 0 ? random.below(5) : random.below(40);
-    frame.reset(Tick{random.bits() >> (1 + random.below(63))}, slots);
+    const std::size_t shift = 1 + random.below(63);
+    frame.reset(Tick{random.bits() >> shift}, slots);
     for (std::size_t i = 0; i < slots; ++i) {
         if (random.below(4) != 0) {
-            frame.set_input(Slot{static_cast<std::uint16_t>(i)},
-                            some_bytes(random, random.below(input_bytes_max + 1)),
-                            random.below(3) == 0);
+            const Bytes input = some_bytes(random, random.below(input_bytes_max + 1));
+            const bool substituted = random.below(3) == 0;
+            frame.set_input(Slot{static_cast<std::uint16_t>(i)}, input, substituted);
         }
     }
     for (std::size_t i = random.below(4); i > 0; --i) {
@@ -184,7 +185,8 @@ TEST_CASE("random bytes are refused or canonical", "[sim][fault][property]") {
     for (int round = 0; round < 20000; ++round) {
         Bytes bytes(random.below(24));
         for (std::byte& byte : bytes) {
-            byte = static_cast<std::byte>(random.bits() & (random.below(2) == 0 ? 0x07U : 0xFFU));
+            const std::uint64_t mask = random.below(2) == 0 ? 0x07U : 0xFFU;
+            byte = static_cast<std::byte>(random.bits() & mask);
         }
         if (decode_frame(bytes, frame)) {
             ++accepted;

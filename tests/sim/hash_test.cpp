@@ -129,6 +129,16 @@ TEST_CASE("domains and names that are too long are a programmer's error", "[sim]
             }) == "name.size() <= section_name_bytes_max");
 }
 
+TEST_CASE("more space than a hasher has is a programmer's error", "[sim][unit]") {
+    Hasher hasher;
+    hasher.begin("d", Tick{0}, "s");
+    REQUIRE(assertion_of([&] { static_cast<void>(hasher.space(257)); }) ==
+            "size <= hash_prefix_bytes");
+    REQUIRE(assertion_of([&] { hasher.commit(hasher.space(1).size() + 1); }) ==
+            "size <= state_->buffer.size() - state_->used");
+    REQUIRE(assertion_of([&] { hasher.commit(hasher.space(256).size()); }) == "no assertion");
+}
+
 TEST_CASE("a snapshot's bytes hash to the state hash at every tick", "[sim][unit]") {
     auto simulation = make_simulation<ToyGame>();
     REQUIRE(simulation->reset({7, 3, {}}));

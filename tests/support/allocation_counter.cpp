@@ -17,7 +17,7 @@ void* counted(std::size_t size, std::size_t alignment) {
     const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
     void* memory = std::aligned_alloc(alignment, rounded != 0 ? rounded : alignment);
     if (memory == nullptr) {
-        throw std::bad_alloc();
+        std::abort(); // A test program has no better answer, and nothrow forms may not throw.
     }
     return memory;
 }
@@ -34,7 +34,21 @@ std::uint64_t allocated_bytes() noexcept {
     return bytes_asked.load(std::memory_order_relaxed);
 }
 
+// Every form is replaced: a sanitizer's own forms would not match the ones here.
+
 void* operator new(std::size_t size) {
+    return counted(size, usual_alignment);
+}
+
+void* operator new[](std::size_t size) {
+    return counted(size, usual_alignment);
+}
+
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return counted(size, usual_alignment);
+}
+
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
     return counted(size, usual_alignment);
 }
 
@@ -42,7 +56,15 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
     return counted(size, static_cast<std::size_t>(alignment));
 }
 
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+    return counted(size, static_cast<std::size_t>(alignment));
+}
+
 void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+
+void operator delete[](void* memory) noexcept {
     std::free(memory);
 }
 
@@ -50,10 +72,22 @@ void operator delete(void* memory, std::size_t) noexcept {
     std::free(memory);
 }
 
+void operator delete[](void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
+
 void operator delete(void* memory, std::align_val_t) noexcept {
     std::free(memory);
 }
 
+void operator delete[](void* memory, std::align_val_t) noexcept {
+    std::free(memory);
+}
+
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+    std::free(memory);
+}
+
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
     std::free(memory);
 }
