@@ -4,7 +4,7 @@
 # that one flipped input bit is found. Usage: demo.sh PATH_OF_TWINSTEP
 set -euo pipefail
 
-twinstep=${1:?usage: demo.sh PATH_OF_TWINSTEP}
+twinstep=$(readlink -f "${1:?usage: demo.sh PATH_OF_TWINSTEP}")
 wads=${TWINSTEP_WADS:-/usr/share/games/doom}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -46,23 +46,23 @@ done
 
 echo
 echo "verify: every recorded hash of every tick"
-"$twinstep" verify "$work" --jobs 2 || die "the recordings do not verify"
+(cd "$work" && "$twinstep" verify . --jobs 2) || die "the recordings do not verify"
 
 echo
 echo "one input bit flipped in a copy of freedoom1-DEMO2, at tick 200"
-good=$work/freedoom1-DEMO2.twin
-bad=$work/flipped/flipped.twin
-mkdir "$work/flipped"
+good=freedoom1-DEMO2.twin
+bad=flipped.twin
+cd "$work"
 "$twinstep" cat "$good" --editable | python3 -c '
 import json, sys
 for line in sys.stdin:
     record = json.loads(line)
     if record.get("tick") == "200":
         slot = record["slots"][0]
-        record["slots"][0] = "%02x" % (int(slot[:2], 16) ^ 1) + slot[2:]
+        record["slots"][0] = slot[:4] + "%02x" % (int(slot[4:6], 16) ^ 1) + slot[6:]
         line = json.dumps(record) + "\n"
-    sys.stdout.write(line)' >"$work/flipped.ndjson"
-"$twinstep" import "$work/flipped.ndjson" -o "$bad" >/dev/null
+    sys.stdout.write(line)' >flipped.ndjson
+"$twinstep" import flipped.ndjson -o "$bad" >/dev/null
 status=0
 "$twinstep" verify "$bad" || status=$?
 [ "$status" = 4 ] || die "verify ended with $status, not 4: the flipped bit was not found"

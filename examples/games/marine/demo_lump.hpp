@@ -36,11 +36,12 @@ struct DemoLump {
     std::uint64_t tics() const { return players == 0 ? 0 : inputs.size() / players; }
 };
 
-/// Decodes a demo of version 109, that of Doom 1.9: a header of 13 bytes, then a tic of 4 bytes a player, then 0x80. A first byte of 0x80 in a tic is the end, even where a
-/// player's forward of -128 was meant; Doom reads it the same way. A demo that ends early is kept
-/// up to its last whole tic, with `complete` false and a note. Errors: truncated, malformed or
-/// limit_exceeded with offset and field.
-/// Source: G_DoPlayDemo and G_ReadDemoTiccmd in g_game.c of id Software's linuxdoom 1.10.
+/// Decodes a demo of version 109, that of Doom 1.9: a header of 13 bytes, then a tic of 4 bytes a
+/// player, then 0x80. A first byte of 0x80 in a tic is the end, even where a player's forward of
+/// -128 was meant; Doom reads it the same way. A demo that ends early is kept up to its last whole
+/// tic, with `complete` false and a note. Errors: truncated, malformed or limit_exceeded with
+/// offset and field. Source: G_DoPlayDemo and G_ReadDemoTiccmd in g_game.c of id Software's
+/// linuxdoom 1.10.
 Result<DemoLump> parse_demo(ByteView bytes);
 
 /// Reads and decodes a demo file. Errors: also std::errc for a file that cannot be read.
