@@ -152,16 +152,6 @@ std::uint32_t record_check(const Place& place, ByteView record, Bytes& scratch) 
 
 // --- head ---
 
-std::uint64_t manifest_check(const SessionId& session, ByteView manifest) {
-    Bytes covered;
-    covered.reserve(session.size() + sizeof(std::uint32_t) + manifest.size());
-    ByteWriter writer(covered);
-    writer.bytes(session);
-    writer.u32(static_cast<std::uint32_t>(manifest.size()));
-    writer.bytes(manifest);
-    return checksum64(covered);
-}
-
 void encode_head(const Head& head, Bytes& target) {
     const std::size_t start = target.size();
     ByteWriter writer(target);
@@ -180,7 +170,7 @@ void encode_head(const Head& head, Bytes& target) {
     encode_manifest(head.manifest, manifest);
     writer.u32(static_cast<std::uint32_t>(manifest.size()));
     writer.bytes(manifest);
-    writer.u64(manifest_check(head.session, manifest));
+    writer.u64(checksum64(ByteView(target).subspan(start)));
 }
 
 Result<Head> decode_preamble(ByteView bytes) {

@@ -147,7 +147,7 @@ Result<void> Reader::Impl::read_manifest(Bytes& covered) {
     const ByteView bytes = ByteView(covered).subspan(preamble_bytes + sizeof(length), length);
     const std::uint64_t check =
         ByteReader(ByteView(covered).last(manifest_check_bytes)).u64("manifest.check");
-    if (check != manifest_check(head.session, bytes)) {
+    if (check != checksum64(ByteView(covered).first(covered.size() - manifest_check_bytes))) {
         return fail(Error(Errc::corrupt_head, "manifest.check", "the check is wrong")
                         .at(start + sizeof(length) + length));
     }
