@@ -40,6 +40,18 @@ Error as(Errc code, const Error& error) {
     return result;
 }
 
+std::string shown(std::string_view text) {
+    constexpr std::size_t bytes_max = 120;
+    std::string line(text.substr(0, bytes_max));
+    for (char& c : line) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < ' ' || byte == 0x7F) {
+            c = '?';
+        }
+    }
+    return text.size() > bytes_max ? line + "..." : line;
+}
+
 bool is_utf8(std::string_view text) {
     std::size_t i = 0;
     while (i < text.size()) {
@@ -131,7 +143,7 @@ Result<void> check_manifest(const Manifest& manifest) {
             return fail(Error(Errc::corrupt_head, "manifest.key", "not UTF-8"));
         }
         if (!is_utf8(value)) {
-            return fail(Error(Errc::corrupt_head, key, "not UTF-8"));
+            return fail(Error(Errc::corrupt_head, shown(key), "not UTF-8"));
         }
     }
     if (auto names = section_names(manifest); !names) {

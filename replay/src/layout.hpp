@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -77,5 +78,8 @@ bool has_later_structure(ByteView rest);
 Error as(Errc code, const Error& error);
 
 bool is_utf8(std::string_view text);
+
+/// Text of a file as it may stand in an error: on one line and not too long.
+std::string shown(std::string_view text);
 
 } // namespace twinstep::replay

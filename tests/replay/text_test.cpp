@@ -117,6 +117,7 @@ TEST_CASE("hostile text gets one line with line number and key", "[replay][fault
     CHECK(field("\"slots\":[\"", "\"slots\":[\"" + std::string(600, 'f')) == "slots");
     CHECK(field("\"type\":\"tick\"", "\"type\":\"tock\"") == "type");
     CHECK(field("\"type\":\"tick\"", "\"extra\":1,\"type\":\"tick\"") == "extra");
+    CHECK(field("\"type\":\"tick\"", "\"a\\nb\":1,\"type\":\"tick\"") == "a?b");
     CHECK(field("\"major\":1", "\"major\":2") == "major");
     CHECK(field("\"session\":\"", "\"session\":\"zz") == "session");
     CHECK(field("\"first\":\"0\"", "\"first\":\"1\"") == "first");
