@@ -4,6 +4,7 @@
 
 #include "twinstep/sim/assert.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace twinstep {
@@ -153,6 +154,9 @@ void SchemaArchive::close(std::string_view bracket) {
 }
 
 void SchemaArchive::begin_section(std::string_view name) {
+    const bool repeated = std::find(sections_.begin(), sections_.end(), name) != sections_.end();
+    TWINSTEP_ASSERT(!repeated);
+    sections_.emplace_back(name);
     separate();
     text_ += name;
     text_ += "={";

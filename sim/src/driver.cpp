@@ -6,7 +6,7 @@
 
 namespace twinstep {
 
-Result<void> Driver::take(TickFrame& frame) {
+Result<void> Driver::take(TickFrame& frame, const FloatEnvironmentGuard& guard) {
     // What the step consumes is what was recorded or sent: the encoded form, decoded again.
     encoded_.clear();
     encode_frame(frame, encoded_);
@@ -21,8 +21,13 @@ Result<void> Driver::take(TickFrame& frame) {
         for (Observer* observer : observers_) {
             observer->before(begin);
         }
+        guard.enforce();
     }
     simulation_.step();
+    if (!guard.intact()) {
+        return fail(
+            Error(SimErrc::bad_float_environment, "control register", "changed inside the step"));
+    }
     return {};
 }
 
@@ -39,13 +44,10 @@ Result<Advance> Driver::advance(std::uint64_t ticks_max) {
             result.state = *supply == Supply::end ? DriverState::ended : DriverState::waiting;
             return result;
         }
-        if (Result<void> taken = take(offered_); !taken) {
+        // A source may run a driver's or a plugin's code; its mode is not the step's.
+        guard.enforce();
+        if (Result<void> taken = take(offered_, guard); !taken) {
             return fail(std::move(taken.error()).in("tick " + std::to_string(tick.value)));
-        }
-        if (!guard.intact()) {
-            return fail(Error(SimErrc::bad_float_environment,
-                              "control register",
-                              "changed inside the step of tick " + std::to_string(tick.value)));
         }
         if (!observers_.empty()) {
             const StateHashes& hashes = simulation_.hash();

@@ -45,9 +45,15 @@ void write_float_control(const FloatControl& control) noexcept {
 /// One operation of the battery: its name says what breaks it.
 struct Probe {
     std::string_view property;
+    std::string_view remedy;
     std::uint64_t expected;
     std::uint64_t (*compute)();
 };
+
+constexpr std::string_view fix_mode = "something changed this thread's floating-point mode; a "
+                                      "library linked with -ffast-math does that";
+constexpr std::string_view fix_flags =
+    "build with -ffp-contract=off and without -ffast-math, and link twinstep::sim last";
 
 // Operands are volatile so that the answer is computed here and now, not by the compiler.
 float load(float value) {
@@ -64,8 +70,45 @@ constexpr std::uint64_t bits_of(float value) {
     return std::bit_cast<std::uint32_t>(value);
 }
 
-constexpr std::array<Probe, 8> battery{{
+// The thread's mode comes first: it also changes what the probes of the build compute.
+constexpr std::array<Probe, 9> battery{{
+    {"round to nearest, not up",
+     fix_mode,
+     0x3F800000,
+     [] {
+         const float sum = load(1.0F) + load(0x1p-24F);
+         return bits_of(sum);
+     }},
+    {"round to nearest, not down",
+     fix_mode,
+     0xBF800000,
+     [] {
+         const float sum = load(-1.0F) - load(0x1p-24F);
+         return bits_of(sum);
+     }},
+    {"round to nearest, not toward zero",
+     fix_mode,
+     0x3F800001,
+     [] {
+         const float sum = load(1.0F) + load(0x1.8p-24F);
+         return bits_of(sum);
+     }},
+    {"subnormal results are kept",
+     fix_mode,
+     0x00400000,
+     [] {
+         const float half = load(0x1p-126F) * load(0.5F);
+         return bits_of(half);
+     }},
+    {"subnormal operands are kept",
+     fix_mode,
+     0x00800000,
+     [] {
+         const float twice = load(0x1p-127F) * load(2.0F);
+         return bits_of(twice);
+     }},
     {"no contraction of a*b+c",
+     fix_flags,
      0,
      [] {
          const float a = load(1.0F + 0x1p-12F);
@@ -74,6 +117,7 @@ constexpr std::array<Probe, 8> battery{{
          return bits_of(product_sum);
      }},
     {"no reassociation of (x+y)-x",
+     fix_flags,
      bits_of(0.0F),
      [] {
          const float x = load(0x1p24F);
@@ -81,37 +125,15 @@ constexpr std::array<Probe, 8> battery{{
          const float rest = (x + y) - x;
          return bits_of(rest);
      }},
-    {"round to nearest, ties to even, up",
-     0x3F800000,
-     [] {
-         const float sum = load(1.0F) + load(0x1p-24F);
-         return bits_of(sum);
-     }},
-    {"round to nearest, ties to even, down",
-     0xBF800000,
-     [] {
-         const float sum = load(-1.0F) - load(0x1p-24F);
-         return bits_of(sum);
-     }},
-    {"subnormal results are kept",
-     0x00400000,
-     [] {
-         const float half = load(0x1p-126F) * load(0.5F);
-         return bits_of(half);
-     }},
-    {"subnormal operands are kept",
-     0x00800000,
-     [] {
-         const float twice = load(0x1p-127F) * load(2.0F);
-         return bits_of(twice);
-     }},
     {"double arithmetic has no excess precision",
+     fix_flags,
      std::bit_cast<std::uint64_t>(0x1p53),
      [] {
          const double sum = load(0x1p53) + load(1.0);
          return std::bit_cast<std::uint64_t>(sum);
      }},
     {"division is correctly rounded",
+     fix_flags,
      0x3EAAAAAB,
      [] {
          const float third = load(1.0F) / load(3.0F);
@@ -151,8 +173,14 @@ FloatEnvironmentGuard::FloatEnvironmentGuard() noexcept
 }
 
 FloatEnvironmentGuard::~FloatEnvironmentGuard() {
-    if (saved_ != exact_) {
+    if (read_float_control() != saved_) {
         write_float_control(saved_);
+    }
+}
+
+void FloatEnvironmentGuard::enforce() const noexcept {
+    if (!intact()) {
+        write_float_control(exact_);
     }
 }
 
@@ -160,18 +188,17 @@ Result<void> check_float_environment() {
     for (const Probe& probe : battery) {
         const std::uint64_t actual = probe.compute();
         if (actual != probe.expected) {
-            return fail(
-                Error(SimErrc::bad_float_environment,
-                      std::string(probe.property),
-                      "expected " + to_hex(probe.expected) + ", computed " + to_hex(actual) +
-                          "; build with -ffp-contract=off and without -ffast-math, and link "
-                          "nothing that was linked with -ffast-math"));
+            return fail(Error(SimErrc::bad_float_environment,
+                              std::string(probe.property),
+                              "expected " + to_hex(probe.expected) + ", computed " +
+                                  to_hex(actual) + "; " + std::string(probe.remedy)));
         }
     }
     return {};
 }
 
 std::string float_fingerprint() {
+    const FloatEnvironmentGuard guard;
     Bytes results;
     ByteWriter writer(results);
     for (const Probe& probe : battery) {

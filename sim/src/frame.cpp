@@ -6,12 +6,6 @@
 
 namespace twinstep {
 
-namespace {
-
-constexpr std::uint64_t tick_max = (std::uint64_t{1} << 63) - 1;
-
-} // namespace
-
 void TickFrame::reset(Tick tick, std::size_t slot_count) {
     TWINSTEP_ASSERT(slot_count <= slots_max);
     TWINSTEP_ASSERT(tick.value <= tick_max);

@@ -60,7 +60,9 @@ void Hasher::begin(std::string_view domain, Tick tick, std::string_view name) {
     std::memcpy(prefix, domain.data(), domain.size());
     const std::uint64_t ordered = detail::little_endian(tick.value);
     std::memcpy(prefix + prefix_tick_offset, &ordered, sizeof(ordered));
-    std::memcpy(prefix + prefix_name_offset, name.data(), name.size());
+    if (!name.empty()) { // memcpy takes no null pointer, not even for nothing.
+        std::memcpy(prefix + prefix_name_offset, name.data(), name.size());
+    }
     state_->used = hash_prefix_bytes;
     state_->streaming = false;
 }
@@ -79,6 +81,7 @@ void Hasher::update(ByteView bytes) {
 }
 
 std::span<std::byte> Hasher::space(std::size_t size) {
+    TWINSTEP_ASSERT(size <= hash_prefix_bytes);
     if (state_->buffer.size() - state_->used < size) {
         state_->flush();
     }
@@ -86,6 +89,7 @@ std::span<std::byte> Hasher::space(std::size_t size) {
 }
 
 void Hasher::commit(std::size_t size) {
+    TWINSTEP_ASSERT(size <= state_->buffer.size() - state_->used);
     state_->used += size;
 }
 

@@ -140,7 +140,8 @@ std::vector<ManifestDifference> incompatibilities(const Manifest& expected,
             left == expected.end() ? missing : std::string_view(left->second);
         const std::string_view right_value =
             right == actual.end() ? missing : std::string_view(right->second);
-        if (must_be_equal(key) && left_value != right_value) {
+        const bool both = (left == expected.end()) == (right == actual.end());
+        if (must_be_equal(key) && !(both && left_value == right_value)) {
             differences.push_back({key, std::string(left_value), std::string(right_value)});
         }
     };

@@ -15,11 +15,16 @@ Result<void> check_setup(const SimulationInfo& info, const Setup& setup) {
     if (setup.config.size() > config_entries_max) {
         return fail(Error(SimErrc::bad_setup, "config", "too many entries"));
     }
+    std::size_t config_bytes = 0;
     for (const auto& [key, value] : setup.config) {
+        config_bytes += key.size() + value.size();
         if (key.empty() || key.size() > config_text_bytes_max ||
             value.size() > config_text_bytes_max) {
             return fail(Error(SimErrc::bad_setup, "config." + key.substr(0, 64), "bad length"));
         }
+    }
+    if (config_bytes > config_bytes_max) {
+        return fail(Error(SimErrc::bad_setup, "config", "too many bytes"));
     }
     return {};
 }

@@ -161,6 +161,9 @@ Result<Tick> read_snapshot_head(ByteReader& reader) {
         reader.fail(SimErrc::malformed, "snapshot.version");
     }
     const Tick tick{reader.u64("snapshot.tick")};
+    if (tick.value > tick_max) {
+        reader.fail(SimErrc::limit_exceeded, "snapshot.tick");
+    }
     if (!reader.ok()) {
         return fail(reader.error());
     }

@@ -15,7 +15,7 @@ using namespace twinstep::timer;
 
 namespace {
 
-constexpr std::int64_t T = 166'667;
+constexpr std::int64_t t60 = 166'667;
 
 FixedStepConfig usual() {
     FixedStepConfig config;
@@ -171,7 +171,7 @@ TEST_CASE("only ticks make rows, and a row tells about its frame", "[timer][unit
     CHECK(rows[2].raw_counts == 27'000'000);
     CHECK(rows[2].delta_counts == 2'500'000);
     CHECK(rows[2].delta_seconds == 0.25);
-    CHECK(rows[2].total_counts == T + 666'667 + 27'000'000);
+    CHECK(rows[2].total_counts == t60 + 666'667 + 27'000'000);
     CHECK(rows[2].steps == 8);
     CHECK(rows[2].dropped_counts == 24'500'000);
     CHECK(rows[2].dropped_steps == 7);
@@ -191,10 +191,10 @@ TEST_CASE("a paused stream runs no steps and resumes with one frame", "[timer][u
     CHECK(rows[1].steps == 0);
     CHECK(rows[1].raw_counts == 0);
     CHECK(rows[1].alpha == rows[0].alpha);
-    CHECK(rows[2].total_counts == T);
-    CHECK(rows[3].raw_counts == T);
+    CHECK(rows[2].total_counts == t60);
+    CHECK(rows[3].raw_counts == t60);
     CHECK(rows[3].steps == 1);
-    CHECK(rows[3].total_counts == 2 * T);
+    CHECK(rows[3].total_counts == 2 * t60);
 }
 
 TEST_CASE("owed steps wait while the stream is paused", "[timer][unit]") {

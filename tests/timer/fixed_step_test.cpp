@@ -14,7 +14,7 @@ using namespace twinstep::timer;
 
 namespace {
 
-constexpr std::int64_t T = 166'667;
+constexpr std::int64_t t60 = 166'667;
 
 FixedStepConfig usual() {
     FixedStepConfig config;
@@ -80,7 +80,7 @@ TEST_CASE("lockstep owes what real time drops, and runs it later", "[timer][unit
     config.overload = Overload::lockstep_owes_steps;
     FixedStep step = make(config);
     CHECK(step.advance(2'500'000) == FrameSteps{8, 0, 0, 7});
-    CHECK(step.advance(T) == FrameSteps{8, 0, 0, 0});
+    CHECK(step.advance(t60) == FrameSteps{8, 0, 0, 0});
     CHECK(step.ledger().steps == 16);
     CHECK(step.ledger().dropped_steps == 0);
     CHECK(step.ledger().overload_frames == 1);
@@ -137,10 +137,10 @@ TEST_CASE("alpha as double stays below one where rounding would reach it", "[tim
 TEST_CASE("the scale multiplies the intake and a change of it loses nothing", "[timer][unit]") {
     FixedStep step = make(usual());
     REQUIRE(step.set_time_scale(2.0));
-    CHECK(step.advance(T).steps == 2);
+    CHECK(step.advance(t60).steps == 2);
     REQUIRE(step.set_time_scale(0.5));
-    CHECK(step.advance(T).steps == 0);
-    CHECK(step.advance(T).steps == 1);
+    CHECK(step.advance(t60).steps == 0);
+    CHECK(step.advance(t60).steps == 1);
 
     // A scale of 7/65536 over a half, changed in each frame, against the sum done by hand.
     FixedStep wobbling = make(usual());
@@ -148,8 +148,8 @@ TEST_CASE("the scale multiplies the intake and a change of it loses nothing", "[
     for (std::int32_t i = 0; i < 10'000; ++i) {
         const std::int32_t scale = 32'768 + i * 7;
         REQUIRE(wobbling.set_time_scale_q16(scale));
-        intake += T * 3 * scale;
-        static_cast<void>(wobbling.advance(T));
+        intake += t60 * 3 * scale;
+        static_cast<void>(wobbling.advance(t60));
     }
     const std::int64_t cost = wobbling.terms().cost;
     CHECK(wobbling.ledger().steps == static_cast<std::uint64_t>(intake / cost));
@@ -236,7 +236,7 @@ TEST_CASE("the identity notices one unit of damage in any account", "[timer][fau
     auto config = usual();
     config.overload = Overload::lockstep_owes_steps;
     FixedStep step = make(config);
-    static_cast<void>(step.advance(T));
+    static_cast<void>(step.advance(t60));
     static_cast<void>(step.advance(27'000'000));
     const LedgerTerms terms = step.terms();
     const Ledger sound = step.ledger();

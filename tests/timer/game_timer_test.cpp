@@ -13,7 +13,7 @@ using namespace twinstep::timer;
 
 namespace {
 
-constexpr std::int64_t T = 166'667;
+constexpr std::int64_t t60 = 166'667;
 constexpr std::int64_t second = 10'000'000;
 
 struct Fixture {
@@ -30,7 +30,7 @@ struct Fixture {
 
 TEST_CASE_METHOD(Fixture, "a fresh timer and a reset timer hold the same state", "[timer][unit]") {
     for (int i = 0; i < 300; ++i) {
-        tick_after(T);
+        tick_after(t60);
     }
     tick_after(-5);
     timer.stop();
@@ -50,9 +50,9 @@ TEST_CASE_METHOD(Fixture, "the first delta after a reset is the frame alone", "[
     counter.set(9'000'000'000'000'000);
     timer.reset();
     CHECK(timer.total_time_counts() == 0);
-    tick_after(T);
-    CHECK(timer.raw_delta_counts() == T);
-    CHECK(timer.delta_counts() == T);
+    tick_after(t60);
+    CHECK(timer.raw_delta_counts() == t60);
+    CHECK(timer.delta_counts() == t60);
 }
 
 TEST_CASE_METHOD(Fixture,
@@ -61,9 +61,9 @@ TEST_CASE_METHOD(Fixture,
     tick_after(second);
     counter.set(0);
     timer.reset();
-    tick_after(T);
-    CHECK(timer.raw_delta_counts() == T);
-    CHECK(timer.total_time_counts() == T);
+    tick_after(t60);
+    CHECK(timer.raw_delta_counts() == t60);
+    CHECK(timer.total_time_counts() == t60);
     CHECK(timer.regressions() == 0);
 }
 
@@ -87,26 +87,26 @@ TEST_CASE_METHOD(Fixture,
 }
 
 TEST_CASE_METHOD(Fixture, "the first delta after a minute's pause is one frame", "[timer][unit]") {
-    tick_after(T);
+    tick_after(t60);
     timer.stop();
     counter.advance(60 * second);
     timer.start();
     CHECK(timer.raw_delta_counts() == 0);
-    tick_after(T);
-    CHECK(timer.raw_delta_counts() == T);
-    CHECK(timer.total_time_counts() == 2 * T);
-    CHECK(timer.elapsed_since_reset_counts() == 60 * second + 2 * T);
+    tick_after(t60);
+    CHECK(timer.raw_delta_counts() == t60);
+    CHECK(timer.total_time_counts() == 2 * t60);
+    CHECK(timer.elapsed_since_reset_counts() == 60 * second + 2 * t60);
 }
 
 TEST_CASE_METHOD(Fixture, "pauses add up until a reset", "[timer][unit]") {
     for (int i = 0; i < 40; ++i) {
-        tick_after(T);
+        tick_after(t60);
         timer.stop();
         counter.advance(3 * second);
         timer.start();
     }
     CHECK(timer.paused_counts() == 120 * second);
-    CHECK(timer.total_time_counts() == 40 * T);
+    CHECK(timer.total_time_counts() == 40 * t60);
     timer.reset();
     CHECK(timer.paused_counts() == 0);
 }
@@ -114,21 +114,21 @@ TEST_CASE_METHOD(Fixture, "pauses add up until a reset", "[timer][unit]") {
 TEST_CASE_METHOD(Fixture,
                  "a stopped tick is no frame and is not made up for later",
                  "[timer][unit]") {
-    tick_after(T);
+    tick_after(t60);
     timer.stop();
     for (int i = 0; i < 10; ++i) {
-        tick_after(T);
+        tick_after(t60);
         CHECK(timer.raw_delta_counts() == 0);
         CHECK(timer.delta_seconds() == 0.0);
-        CHECK(timer.total_time_counts() == T);
-        CHECK(timer.total_time_now_counts() == T);
-        CHECK(timer.elapsed_since_reset_counts() == T + (i + 1) * T);
+        CHECK(timer.total_time_counts() == t60);
+        CHECK(timer.total_time_now_counts() == t60);
+        CHECK(timer.elapsed_since_reset_counts() == t60 + (i + 1) * t60);
     }
     CHECK(timer.frame_number() == 1);
     CHECK(timer.recent_size() == 1);
     timer.start();
-    tick_after(T);
-    CHECK(timer.raw_delta_counts() == T);
+    tick_after(t60);
+    CHECK(timer.raw_delta_counts() == t60);
     CHECK(timer.frame_number() == 2);
 }
 
@@ -143,79 +143,79 @@ TEST_CASE_METHOD(Fixture,
 }
 
 TEST_CASE_METHOD(Fixture, "a clock that jumps back an hour moves nothing", "[timer][unit]") {
-    tick_after(T);
+    tick_after(t60);
     tick_after(-3'600 * second);
     CHECK(timer.raw_delta_counts() == 0);
-    CHECK(timer.total_time_counts() == T);
+    CHECK(timer.total_time_counts() == t60);
     CHECK(timer.regressions() == 1);
-    tick_after(3'600 * second + T);
-    CHECK(timer.raw_delta_counts() == T);
-    CHECK(timer.total_time_counts() == 2 * T);
+    tick_after(3'600 * second + t60);
+    CHECK(timer.raw_delta_counts() == t60);
+    CHECK(timer.total_time_counts() == 2 * t60);
     CHECK(timer.regressions() == 1);
 }
 
 TEST_CASE_METHOD(Fixture,
                  "latched values hold still until the tick and live ones do not",
                  "[timer][unit]") {
-    tick_after(T);
+    tick_after(t60);
     counter.advance(500);
-    CHECK(timer.total_time_counts() == T);
-    CHECK(timer.total_time_now_counts() == T + 500);
-    CHECK(timer.total_time_now_seconds() == timer.seconds(T + 500));
-    CHECK(timer.elapsed_since_reset_counts() == T);
-    CHECK(timer.elapsed_since_reset_now_counts() == T + 500);
+    CHECK(timer.total_time_counts() == t60);
+    CHECK(timer.total_time_now_counts() == t60 + 500);
+    CHECK(timer.total_time_now_seconds() == timer.seconds(t60 + 500));
+    CHECK(timer.elapsed_since_reset_counts() == t60);
+    CHECK(timer.elapsed_since_reset_now_counts() == t60 + 500);
     counter.advance(-5'000);
-    CHECK(timer.total_time_now_counts() == T); // never below the latched value
-    CHECK(timer.regressions() == 0);           // a query changes nothing
+    CHECK(timer.total_time_now_counts() == t60); // never below the latched value
+    CHECK(timer.regressions() == 0);             // a query changes nothing
 }
 
 TEST_CASE_METHOD(Fixture,
                  "total time is frozen in a pause and continuous around it",
                  "[timer][unit]") {
-    tick_after(T);
+    tick_after(t60);
     counter.advance(700);
     timer.stop();
-    CHECK(timer.total_time_counts() == T + 700);
+    CHECK(timer.total_time_counts() == t60 + 700);
     CHECK(timer.forgone_counts() == 700);
     counter.advance(second);
-    CHECK(timer.total_time_now_counts() == T + 700);
+    CHECK(timer.total_time_now_counts() == t60 + 700);
     timer.start();
-    CHECK(timer.total_time_counts() == T + 700);
-    CHECK(timer.total_time_now_counts() == T + 700);
+    CHECK(timer.total_time_counts() == t60 + 700);
+    CHECK(timer.total_time_now_counts() == t60 + 700);
     timer.stop();
     timer.start();
-    CHECK(timer.total_time_counts() == T + 700);
+    CHECK(timer.total_time_counts() == t60 + 700);
 }
 
 TEST_CASE_METHOD(Fixture, "rebase forgives a gap without breaking the time line", "[timer][unit]") {
-    tick_after(T);
+    tick_after(t60);
     counter.advance(5 * second);
     timer.rebase(RebaseReason::monitor_change);
-    CHECK(timer.total_time_counts() == T + 5 * second);
+    CHECK(timer.total_time_counts() == t60 + 5 * second);
     CHECK(timer.forgone_counts() == 5 * second);
     CHECK(timer.raw_delta_counts() == 0);
     CHECK(timer.state().last_rebase == RebaseReason::monitor_change);
-    tick_after(T);
-    CHECK(timer.raw_delta_counts() == T);
+    tick_after(t60);
+    CHECK(timer.raw_delta_counts() == t60);
     counter.advance(7 * second);
     timer.rebase(RebaseReason::debugger, GapBooking::paused);
-    CHECK(timer.total_time_counts() == 2 * T + 5 * second);
+    CHECK(timer.total_time_counts() == 2 * t60 + 5 * second);
     CHECK(timer.paused_counts() == 7 * second);
     CHECK(timer.state().rebases == 2);
-    tick_after(T);
-    CHECK(timer.raw_delta_counts() == T);
-    CHECK(timer.total_time_counts() == 3 * T + 5 * second);
+    tick_after(t60);
+    CHECK(timer.raw_delta_counts() == t60);
+    CHECK(timer.total_time_counts() == 3 * t60 + 5 * second);
 }
 
 TEST_CASE_METHOD(Fixture, "rebase in a pause leaves the pause whole", "[timer][unit]") {
-    tick_after(T);
+    tick_after(t60);
     timer.stop();
     counter.advance(second);
     timer.rebase(RebaseReason::suspend, GapBooking::paused);
     counter.advance(second);
     timer.start();
     CHECK(timer.paused_counts() == 2 * second);
-    CHECK(timer.total_time_counts() == T);
+    CHECK(timer.total_time_counts() == t60);
 }
 
 TEST_CASE_METHOD(Fixture, "the ring gives the last raw deltas, newest first", "[timer][unit]") {

@@ -12,7 +12,7 @@ using namespace twinstep::timer;
 
 namespace {
 
-constexpr std::int64_t T = 166'667; // one 60 Hz frame at 10 MHz
+constexpr std::int64_t t60 = 166'667; // one 60 Hz frame at 10 MHz
 
 using Counts = std::vector<std::int64_t>;
 
@@ -63,20 +63,32 @@ struct Vector {
 
 const std::vector<Vector>& short_vectors() {
     static const std::vector<Vector> vectors{
-        {"V1 exact thirds", {T, T, 166'666, T, T, 166'666}, {1, 1, 1, 1, 1, 1}, {}, 0, 0, 0},
-        {"V2 stall of 2.7 s", {T, 27'000'000, T, T}, {1, 8, 1, 1}, {0, 0, 0, 0}, 24'500'000, 7, 0},
-        {"V3 stall of 10 s", {T, 100'000'000, T}, {1, 8, 1}, {0, 0, 0}, 97'500'000, 7, 0},
-        {"V4 twelve steps due", {T, 2'000'000, T, T}, {1, 8, 1, 1}, {0, 0, 0, 0}, 0, 4, 0},
-        {"V5 eight and a half", {T, 1'416'669, T, T}, {1, 8, 1, 1}, {0, .5, .5, .5}, 0, 0, 0},
-        {"V6 backwards by 50", {T, -50, T + 60}, {1, 0, 1}, {}, 0, 0, 1},
+        {"V1 exact thirds",
+         {t60, t60, 166'666, t60, t60, 166'666},
+         {1, 1, 1, 1, 1, 1},
+         {},
+         0,
+         0,
+         0},
+        {"V2 stall of 2.7 s",
+         {t60, 27'000'000, t60, t60},
+         {1, 8, 1, 1},
+         {0, 0, 0, 0},
+         24'500'000,
+         7,
+         0},
+        {"V3 stall of 10 s", {t60, 100'000'000, t60}, {1, 8, 1}, {0, 0, 0}, 97'500'000, 7, 0},
+        {"V4 twelve steps due", {t60, 2'000'000, t60, t60}, {1, 8, 1, 1}, {0, 0, 0, 0}, 0, 4, 0},
+        {"V5 eight and a half", {t60, 1'416'669, t60, t60}, {1, 8, 1, 1}, {0, .5, .5, .5}, 0, 0, 0},
+        {"V6 backwards by 50", {t60, -50, t60 + 60}, {1, 0, 1}, {}, 0, 0, 1},
         {"V7 vsync miss",
-         {T, T, T, 333'333, 2'000, T, T},
+         {t60, t60, t60, 333'333, 2'000, t60, t60},
          {1, 1, 1, 2, 0, 1, 1},
          {0, 0, 0, 0, .012, .012, .012},
          0,
          0,
          0},
-        {"V8 zero deltas", {0, 0, T, 0, 0, T}, {0, 0, 1, 0, 0, 1}, {0, 0, 0, 0, 0, 0}, 0, 0, 0},
+        {"V8 zero deltas", {0, 0, t60, 0, 0, t60}, {0, 0, 1, 0, 0, 1}, {0, 0, 0, 0, 0, 0}, 0, 0, 0},
         {"V10 120 Hz frames",
          repeat({83'333, 83'334}, 6),
          repeat({0, 1}, 6),
@@ -85,13 +97,13 @@ const std::vector<Vector>& short_vectors() {
          0,
          0},
         {"V11 jitter around the step",
-         {T, 165'667, 167'667, 165'667, 167'667, 165'667, 167'667, T},
+         {t60, 165'667, 167'667, 165'667, 167'667, 165'667, 167'667, t60},
          {1, 0, 2, 0, 2, 0, 2, 1},
          {},
          0,
          0,
          0},
-        {"V17 backwards by one", {T, -1, T + 1}, {1, 0, 1}, {}, 0, 0, 1},
+        {"V17 backwards by one", {t60, -1, t60 + 1}, {1, 0, 1}, {}, 0, 0, 1},
         {"V19 15.6 ms clock",
          {0, 0, 156'250, 0, 156'250, 0, 0, 156'250, 0, 156'250},
          {0, 0, 0, 0, 1, 0, 0, 1, 0, 1},
@@ -132,14 +144,14 @@ TEST_CASE("short golden vectors give their steps, alphas and drops", "[timer][go
 }
 
 TEST_CASE("V1: thirds of a count come out at zero exactly", "[timer][golden]") {
-    CHECK(play({T, T, 166'666, T, T, 166'666}).back().alpha == 0.0);
+    CHECK(play({t60, t60, 166'666, t60, t60, 166'666}).back().alpha == 0.0);
 }
 
 TEST_CASE("V6: the span that went backwards is credited once", "[timer][golden]") {
-    const auto rows = play({T, -50, T + 60});
+    const auto rows = play({t60, -50, t60 + 60});
     CHECK(rows[1].raw_counts == 0);
-    CHECK(rows[2].raw_counts == T + 10);
-    CHECK(rows.back().total_counts == 2 * T + 10);
+    CHECK(rows[2].raw_counts == t60 + 10);
+    CHECK(rows.back().total_counts == 2 * t60 + 10);
 }
 
 TEST_CASE("V9: fifteen steps of intake are fifteen steps at every rate", "[timer][golden]") {
@@ -162,7 +174,8 @@ TEST_CASE("V9: fifteen steps of intake are fifteen steps at every rate", "[timer
 TEST_CASE("V11: half a step of phase removes boundary jitter", "[timer][golden]") {
     auto config = usual();
     config.phase = Phase::half;
-    const auto rows = play({T, 165'667, 167'667, 165'667, 167'667, 165'667, 167'667, T}, config);
+    const auto rows =
+        play({t60, 165'667, 167'667, 165'667, 167'667, 165'667, 167'667, t60}, config);
     CHECK(steps_of(rows) == Counts(8, 1));
 }
 
@@ -180,7 +193,7 @@ TEST_CASE("V12: steps that cost more than they simulate settle at the cap", "[ti
         config.max_steps = one.max_steps;
         auto step = FixedStep::create(config);
         REQUIRE(step);
-        std::int64_t frame_counts = T;
+        std::int64_t frame_counts = t60;
         std::uint64_t dropped = 0;
         Counts steps;
         for (std::size_t i = 0; i < one.steps.size(); ++i) {
@@ -217,7 +230,7 @@ TEST_CASE("V13 to V16: an hour of frames gives the exact number of steps", "[tim
         for (std::int64_t i = 0; i < one.frames; ++i) {
             const FrameSteps frame = step->advance(one.delta);
             doubles += frame.steps == 2 ? 1 : 0;
-            if (i == 0 && one.delta < T) {
+            if (i == 0 && one.delta < t60) {
                 CHECK(frame.steps == 0);
             }
         }
@@ -240,22 +253,22 @@ TEST_CASE("V18: no query is stale or negative around reset and pause", "[timer][
     counter.advance(600'000'000);
     timer.start();
     CHECK(timer.total_time_seconds() == 10.0);
-    counter.advance(T);
+    counter.advance(t60);
     timer.tick();
-    CHECK(timer.total_time_counts() == 100'000'000 + T);
-    CHECK(timer.raw_delta_counts() == T);
+    CHECK(timer.total_time_counts() == 100'000'000 + t60);
+    CHECK(timer.raw_delta_counts() == t60);
     timer.reset();
     CHECK(timer.total_time_counts() == 0);
-    counter.advance(T);
+    counter.advance(t60);
     timer.tick();
-    CHECK(timer.total_time_counts() == T);
+    CHECK(timer.total_time_counts() == t60);
 }
 
 TEST_CASE("V20: 64 Hz under jitter runs one step, and two every 15 or 16 frames",
           "[timer][golden]") {
     auto config = usual();
     config.rate_hz = {64, 1};
-    const Counts jitter{T, 165'667, 167'667, 165'667, 167'667, 165'667, 167'667, T};
+    const Counts jitter{t60, 165'667, 167'667, 165'667, 167'667, 165'667, 167'667, t60};
     const Counts steps = steps_of(play(repeat(jitter, 4), config));
     Counts twos;
     for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -10,6 +10,7 @@ namespace timer_test {
 
 /// The seed from TWINSTEP_TEST_SEED, or a fixed one; printed so that a failure can be repeated.
 inline std::uint64_t test_seed(const char* test_name) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): tests run on one thread and set no variable.
     const char* const text = std::getenv("TWINSTEP_TEST_SEED");
     const std::uint64_t seed = text != nullptr ? std::strtoull(text, nullptr, 0) : 20260127U;
     std::fprintf(

@@ -18,6 +18,12 @@ tl::unexpected<ConfigError> refuse(ConfigFault fault, std::string_view field) {
     return tl::make_unexpected(ConfigError{fault, field});
 }
 
+/// Requires num >= 0 and den > 0.
+Rational lowest_terms(Rational value) {
+    const std::int64_t divisor = std::gcd(value.num, value.den);
+    return {value.num / divisor, value.den / divisor};
+}
+
 /// Appends decimal digits to `value`. False: not digits alone, or no digit at all.
 /// `overflow` is set when the value left 63 bits.
 bool append_digits(std::string_view text, std::int64_t& value, bool& overflow) {
@@ -90,8 +96,7 @@ tl::expected<Rational, ConfigError> parse_rational(std::string_view text) noexce
     if (den == 0) {
         return refuse(ConfigFault::not_a_number, "text");
     }
-    const std::int64_t divisor = std::gcd(num, den);
-    return Rational{num / divisor, den / divisor};
+    return lowest_terms({num, den});
 }
 
 tl::expected<std::int64_t, ConfigError> counts_in(Rational seconds,
@@ -104,14 +109,14 @@ tl::expected<std::int64_t, ConfigError> counts_in(Rational seconds,
     }
     // Both common factors go first, so that only results that do not fit are refused, or ratios
     // that no one writes.
-    const std::int64_t own = std::gcd(seconds.num, seconds.den);
-    const std::int64_t num = seconds.num / own;
-    const std::int64_t shared = std::gcd(frequency_hz, seconds.den / own);
-    const std::int64_t den = seconds.den / own / shared;
-    const std::int64_t frequency = frequency_hz / shared;
-    const auto whole = checked_mul(frequency / den, num);
-    const auto part = checked_mul(frequency % den, num);
-    const auto sum = whole && part ? checked_add(*whole, *part / den) : std::nullopt;
+    const Rational reduced = lowest_terms(seconds);
+    const Rational ratio = lowest_terms({frequency_hz, reduced.den});
+    const auto whole = checked_mul(ratio.num / ratio.den, reduced.num);
+    const auto part = checked_mul(ratio.num % ratio.den, reduced.num);
+    if (!whole || !part) {
+        return refuse(ConfigFault::overflow, "seconds");
+    }
+    const auto sum = checked_add(*whole, *part / ratio.den);
     if (!sum) {
         return refuse(ConfigFault::overflow, "seconds");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The machine's counters and the manual one.
-#include "system_clock.hpp"
+#include "system_counts.hpp"
 
 #include <twinstep/timer/contract.hpp>
 #include <twinstep/timer/counter.hpp>
@@ -23,9 +23,9 @@ std::int64_t SteadyCounter::counts() {
 }
 
 std::int64_t SteadyCounter::frequency_hz() {
-    using period = std::chrono::steady_clock::period;
-    static_assert(period::den % period::num == 0);
-    return static_cast<std::int64_t>(period::den / period::num);
+    using Period = std::chrono::steady_clock::period;
+    static_assert(Period::den % Period::num == 0);
+    return static_cast<std::int64_t>(Period::den / Period::num);
 }
 
 ManualCounter::ManualCounter(std::int64_t frequency_hz, std::int64_t counts)

@@ -54,7 +54,7 @@ tl::expected<std::int32_t, ConfigError> time_scale_to_q16(double factor) noexcep
     }
     // Multiplying by a power of two is exact, and after the clamp the number is small.
     const double fine = std::min(factor, 4.0) * time_scale_one_q16;
-    const auto rounded = static_cast<std::int32_t>(fine + 0.5);
+    const auto rounded = static_cast<std::int32_t>(std::lround(fine));
     return std::clamp(rounded, time_scale_min_q16, time_scale_max_q16);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // GameTimer: integer bookkeeping around one clock read.
-#include "system_clock.hpp"
+#include "system_counts.hpp"
 
 #include <twinstep/timer/contract.hpp>
 #include <twinstep/timer/game_timer.hpp>

@@ -49,10 +49,16 @@ Section<Values...> section(std::string_view name, Values&&... values) {
 
 /// Says that the memory of T is its encoding on a little-endian machine: integers only, no padding,
 /// `serialize` names every member in order. Runs of T are then saved and hashed whole. The claim is
-/// proved when the simulation is made, not believed.
+/// proved the first time such a run is written, not believed.
 ///     template <> inline constexpr bool twinstep::contiguous<Unit> = true;
 template <class T>
 inline constexpr bool contiguous = false;
+
+/// Types whose every bit is value: what a contiguous type must be. Floats are not, because -0 and
+/// the NaNs have bits that compare equal or mean the same.
+template <class T>
+concept PaddingFree =
+    std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
 namespace detail {
 
@@ -195,9 +201,10 @@ public:
         }
     }
 
-    void read_count(cereal::size_type& count) {
+    /// A count of things that take at least `bytes_each` bytes. Requires bytes_each >= 1.
+    void read_count(cereal::size_type& count, std::size_t bytes_each = 1) {
         const std::uint64_t wanted = reader_.u64("count");
-        if (wanted > reader_.remaining()) {
+        if (wanted > reader_.remaining() / bytes_each) {
             reader_.fail(SimErrc::truncated, "count");
         }
         count = reader_.ok() ? static_cast<cereal::size_type>(wanted) : 0;
@@ -343,6 +350,7 @@ private:
     void separate();
 
     std::string text_;
+    std::vector<std::string> sections_;
     bool first_ = true;
 };
 

@@ -2,6 +2,7 @@
 // The one loop: a source in front, the simulation in the middle, observers behind.
 #pragma once
 
+#include "twinstep/sim/float_environment.hpp"
 #include "twinstep/sim/frame.hpp"
 #include "twinstep/sim/result.hpp"
 #include "twinstep/sim/simulation.hpp"
@@ -81,13 +82,14 @@ public:
     /// Takes up to `ticks_max` steps. Errors: the source's, an input the simulation cannot decode
     /// (nothing of that tick was observed or stepped), or bad_float_environment after a step that
     /// changed the thread's floating-point mode.
+    /// The thread's own mode is put back on return, whatever happened to it meanwhile.
     /// Determinism: the states depend on the frames only, never on how the calls are cut.
     Result<Advance> advance(std::uint64_t ticks_max);
 
     Simulation& simulation() { return simulation_; }
 
 private:
-    Result<void> take(TickFrame& frame);
+    Result<void> take(TickFrame& frame, const FloatEnvironmentGuard& guard);
 
     Simulation& simulation_;
     Source& source_;

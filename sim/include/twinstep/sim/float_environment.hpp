@@ -11,8 +11,7 @@
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) ||           \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) ||                               \
     defined(__NO_SIGNED_ZEROS__) || defined(_M_FP_FAST)
-#error                                                                                             \
-    "twinstep: -ffast-math and its parts make results differ between builds; link twinstep::sim last"
+#error "twinstep: -ffast-math or a part of it makes builds differ; link twinstep::sim last"
 #endif
 
 static_assert(FLT_EVAL_METHOD == 0,
@@ -45,20 +44,25 @@ public:
     FloatEnvironmentGuard(const FloatEnvironmentGuard&) = delete;
     FloatEnvironmentGuard& operator=(const FloatEnvironmentGuard&) = delete;
 
-    /// True while nobody changed the control bits since construction.
+    /// True while nobody changed the control bits since construction, or since enforce().
     bool intact() const noexcept { return read_float_control() == exact_; }
+
+    /// Sets exact control bits again if somebody changed them.
+    void enforce() const noexcept;
 
 private:
     FloatControl saved_;
     FloatControl exact_;
 };
 
-/// Runs a fixed battery of operations whose exact results are known and names the first property
-/// that does not hold: contraction, excess precision, reassociation, flush to zero, rounding mode.
+/// Runs a fixed battery of operations whose exact results are known, in the mode this thread is in,
+/// and names the first property that does not hold: rounding mode, flush to zero, contraction,
+/// reassociation, excess precision, division.
 /// Errors: bad_float_environment, with the property as field.
 Result<void> check_float_environment();
 
-/// What the battery computed, as 16 hexadecimal digits: equal wherever floating point is exact.
+/// What the battery computes under exact control bits, as steps do, in 16 hexadecimal digits: equal
+/// for every build whose floating point is exact, whatever mode the calling thread is in.
 std::string float_fingerprint();
 
 } // namespace twinstep

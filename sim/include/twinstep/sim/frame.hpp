@@ -2,6 +2,7 @@
 // The tick frame: everything that enters the simulation at one tick, and its one encoding.
 #pragma once
 
+#include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/bytes.hpp"
 #include "twinstep/sim/types.hpp"
 
@@ -13,7 +14,8 @@
 
 namespace twinstep {
 
-/// Limits of a frame, checked when it is built and again when it is decoded.
+/// Limits of a frame, checked when it is built and again when it is decoded; the length of the
+/// whole encoding only when it is decoded, which the driver does with every frame.
 inline constexpr std::size_t input_bytes_max = 256;       ///< Bytes of one slot's input.
 inline constexpr std::size_t slots_max = 4096;            ///< Slots in a session.
 inline constexpr std::size_t events_max = 256;            ///< Events at one tick.
@@ -67,7 +69,10 @@ public:
     std::size_t slot_count() const { return slots_.size(); }
 
     /// Requires a slot below slot_count().
-    const SlotInput& at(Slot slot) const { return slots_[slot.value]; }
+    const SlotInput& at(Slot slot) const {
+        TWINSTEP_ASSERT(slot.value < slots_.size());
+        return slots_[slot.value];
+    }
 
     /// The input's bytes, valid until the frame changes; empty if not present.
     ByteView input(Slot slot) const { return pool(at(slot).offset, at(slot).size); }

@@ -41,7 +41,7 @@ struct Step {
 };
 
 /// What a game's class provides. Optional: `static constexpr std::uint32_t version`,
-/// `slots_min`, `slots_max` (std::uint16_t, default 1), `static constexpr std::string_view
+/// `slots_min`, `slots_max` (std::uint16_t, default 1), `static const std::string_view
 /// source_digest`, and `static Result<void> check(const Setup&)`, which refuses a set-up.
 template <class G>
 concept Game = std::default_initializable<G> && std::default_initializable<typename G::Input> &&

@@ -43,7 +43,7 @@ public:
     /// At least `size` bytes to write the next bytes into; follow with commit. Requires size <=
     /// 256.
     std::span<std::byte> space(std::size_t size);
-    /// Adds the first `size` bytes of the last space().
+    /// Adds the first `size` bytes of the last space(). Requires that it was as large.
     void commit(std::size_t size);
 
     /// Ends the hash.

@@ -35,7 +35,7 @@ Manifest make_manifest(const SimulationInfo& info, const Setup& setup);
 /// The set-up a manifest describes. Errors: malformed, with the key as field.
 Result<Setup> setup_of(const Manifest& manifest);
 
-/// The first keys that must be equal and are not. Empty: the two are comparable.
+/// The keys that must be equal and are not, sim.id first. Empty: the two are comparable.
 std::vector<ManifestDifference> incompatibilities(const Manifest& expected, const Manifest& actual);
 
 /// True for keys that must be equal: "sim.", "input.", "state.", "session.", "config.", "hash.",

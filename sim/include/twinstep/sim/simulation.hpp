@@ -34,9 +34,11 @@ struct Setup {
     std::map<std::string, std::string> config; ///< The game's own settings, frozen for the session.
 };
 
-/// Longest config of a session: entries, and bytes of each key and value.
+/// Longest config of a session: entries, bytes of each key and value, bytes of all of them. The
+/// whole leaves room in a manifest for everything else.
 inline constexpr std::size_t config_entries_max = 256;
 inline constexpr std::size_t config_text_bytes_max = 4096;
+inline constexpr std::size_t config_bytes_max = std::size_t{1} << 19;
 
 /// A deterministic state machine. One tick is prepare, then step; nothing else changes the state
 /// except reset and load.
@@ -58,8 +60,9 @@ public:
     /// The tick whose step comes next.
     virtual Tick tick() const = 0;
 
-    /// Decodes the inputs of the next step. Errors: wrong_tick, wrong_slots, or what an input's
-    /// bytes are wrong in; the state is unchanged.
+    /// Decodes the inputs of the next step. The frame must stay as it is until then: events are
+    /// not copied. Errors: wrong_tick, wrong_slots, or what an input's bytes are wrong in; the
+    /// state is unchanged.
     virtual Result<void> prepare(const TickFrame& frame) = 0;
 
     /// Takes the prepared step. Requires a successful prepare since the last step.

@@ -64,9 +64,9 @@ namespace detail {
 
 template <class T>
 bool contiguity_holds() {
-    static_assert(std::is_trivially_copyable_v<T>, "a contiguous type is trivially copyable");
-    static_assert(std::has_unique_object_representations_v<T>,
-                  "a contiguous type has no padding and no floats");
+    static_assert(PaddingFree<T>,
+                  "a contiguous type is trivially copyable, without padding and "
+                  "without floats");
     // Bytes are only ever 0 or 1, so that a bool or an enum among the members stays valid. Pattern
     // p holds bit p of each byte's index; the inverted patterns find bytes that are never written.
     std::size_t patterns = 1;
@@ -98,7 +98,7 @@ bool contiguity_holds() {
 
 /// The head of a snapshot: magic, version, tick.
 void write_snapshot_head(Bytes& target, Tick tick);
-/// Checks the head and yields the tick. Errors: malformed, truncated.
+/// Checks the head and yields the tick. Errors: malformed, truncated, limit_exceeded.
 Result<Tick> read_snapshot_head(ByteReader& reader);
 
 } // namespace twinstep

@@ -17,12 +17,15 @@ struct Tick {
     constexpr auto operator<=>(const Tick&) const = default;
 };
 
+/// The last tick there is; every decoder refuses a greater one.
+inline constexpr std::uint64_t tick_max = (std::uint64_t{1} << 63) - 1;
+
 /// The tick `count` ticks after `tick`.
 constexpr Tick operator+(Tick tick, std::uint64_t count) {
     return Tick{tick.value + count};
 }
 
-/// A player's seat, numbered from 0. Range: 0 to max_slots - 1.
+/// A player's seat, numbered from 0. Range: 0 to slots_max - 1.
 struct Slot {
     std::uint16_t value = 0;
 

@@ -79,8 +79,8 @@ void CEREAL_LOAD_FUNCTION_NAME(InArchive& archive, cereal::BinaryData<T>& data) 
     using Element = std::remove_cv_t<std::remove_pointer_t<T>>;
     auto* values = static_cast<Element*>(data.data);
     const std::size_t count = static_cast<std::size_t>(data.size) / sizeof(Element);
-    if constexpr (sizeof(Element) == 1 ||
-                  (std::is_integral_v<Element> && std::endian::native == std::endian::little)) {
+    if constexpr (!std::same_as<Element, bool> && std::is_integral_v<Element> &&
+                  (sizeof(Element) == 1 || std::endian::native == std::endian::little)) {
         const ByteView view = archive.reader().bytes(count * sizeof(Element), "values");
         if (!view.empty()) {
             std::memcpy(values, view.data(), view.size());
@@ -88,6 +88,53 @@ void CEREAL_LOAD_FUNCTION_NAME(InArchive& archive, cereal::BinaryData<T>& data) 
     } else {
         for (std::size_t i = 0; i < count; ++i) {
             archive.read(values[i]);
+        }
+    }
+}
+
+template <Scalar T, class Allocator>
+
+requires(!std::same_as<T, bool>) void CEREAL_LOAD_FUNCTION_NAME(InArchive& archive,
+                                                                std::vector<T, Allocator>& values) {
+    cereal::size_type count = 0;
+    archive.read_count(count, sizeof(T));
+    values.resize(static_cast<std::size_t>(count));
+    archive(cereal::binary_data(values.data(), values.size() * sizeof(T)));
+}
+
+// Grows with the bytes that were really read: a count alone makes no memory.
+template <class T, class Allocator>
+
+requires(!std::is_arithmetic_v<T>) void CEREAL_LOAD_FUNCTION_NAME(
+    InArchive& archive, std::vector<T, Allocator>& values) {
+    cereal::size_type count = 0;
+    archive.read_count(count);
+    if (values.size() > count) {
+        values.resize(static_cast<std::size_t>(count));
+    }
+    for (std::size_t i = 0; i < count && archive.ok(); ++i) {
+        if (i == values.size()) {
+            values.emplace_back();
+        }
+        archive(values[i]);
+    }
+}
+
+// Keys in their order, each once: any other spelling would be another snapshot of the same state.
+template <class Key, class Value, class Compare, class Allocator>
+void CEREAL_LOAD_FUNCTION_NAME(InArchive& archive, std::map<Key, Value, Compare, Allocator>& map) {
+    cereal::size_type count = 0;
+    archive.read_count(count);
+    map.clear();
+    for (std::size_t i = 0; i < count && archive.ok(); ++i) {
+        Key key{};
+        Value value{};
+        archive(cereal::make_map_item(key, value));
+        if (archive.ok() && !map.empty() && !map.key_comp()(map.rbegin()->first, key)) {
+            archive.reader().fail(SimErrc::malformed, "map.key");
+        }
+        if (archive.ok()) {
+            map.emplace_hint(map.end(), std::move(key), std::move(value));
         }
     }
 }

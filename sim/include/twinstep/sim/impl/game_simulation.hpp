@@ -39,7 +39,7 @@ constexpr std::uint16_t game_slots_max() {
 }
 
 template <class G>
-constexpr std::string_view game_source_digest() {
+std::string_view game_source_digest() {
     if constexpr (requires { G::source_digest; }) {
         return G::source_digest;
     } else {

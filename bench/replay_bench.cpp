@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// What recording adds to a tick, and how fast verifying is next to stepping alone.
+#include "pile/pile.hpp"
+#include "report.hpp"
+#include "swarm/swarm.hpp"
+#include "toy_game.hpp"
+
+#include "twinstep/replay/playback.hpp"
+#include "twinstep/replay/recorder.hpp"
+#include "twinstep/sim.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <filesystem>
+#include <system_error>
+
+namespace {
+
+using namespace twinstep;
+
+/// A path for a recording of this program; what is there is removed at once and at the end.
+class ScratchFile {
+public:
+    explicit ScratchFile(std::string_view name)
+        : path_(std::filesystem::temp_directory_path() /
+                fmt::format("twinstep-bench-{}-{}.twin",
+                            name,
+                            std::chrono::steady_clock::now().time_since_epoch().count())) {}
+
+    ~ScratchFile() {
+        std::error_code ignored;
+        std::filesystem::remove(path_, ignored);
+    }
+
+    ScratchFile(const ScratchFile&) = delete;
+    ScratchFile& operator=(const ScratchFile&) = delete;
+
+    std::string path() const { return path_.string(); }
+
+private:
+    std::filesystem::path path_;
+};
+
+/// Inputs of a game's own bot.
+template <class Game>
+class BotSource : public Source {
+public:
+    explicit BotSource(std::uint16_t slots)
+        : slots_(slots) {}
+
+    Result<Supply> next(Tick tick, TickFrame& frame) override {
+        frame.reset(tick, slots_);
+        for (std::uint16_t slot = 0; slot < slots_; ++slot) {
+            Random random(1, tick, slot);
+            bytes_.clear();
+            encode_input(Game::bot(random, tick, Slot{slot}), bytes_);
+            frame.set_input(Slot{slot}, bytes_);
+        }
+        return Supply::ready;
+    }
+
+private:
+    std::uint16_t slots_;
+    Bytes bytes_;
+};
+
+/// Driver and recorder next to a loop that steps and hashes: the write is what is added.
+bool recorder_row(bench::Report& report, std::uint16_t slots) {
+    constexpr std::uint64_t ticks = 4000;
+    GameSimulation<ToyGame> bare;
+    GameSimulation<ToyGame> recorded;
+    static_cast<void>(bare.reset({1, slots, {}}));
+    static_cast<void>(recorded.reset({1, slots, {}}));
+    ToySource bare_source(slots);
+    ToySource recorded_source(slots);
+    const ScratchFile file("recorder");
+    auto recorder = replay::Recorder::create(file.path(), recorded);
+    if (!recorder) {
+        fmt::print(stderr, "{}\n", to_string(recorder.error()));
+        return false;
+    }
+    Driver driver(recorded, recorded_source);
+    driver.add(*recorder);
+    TickFrame frame;
+    const bench::Pair time = bench::measure(
+        15,
+        static_cast<double>(ticks),
+        [&] { static_cast<void>(driver.advance(ticks)); },
+        [&] {
+            for (std::uint64_t i = 0; i < ticks; ++i) {
+                static_cast<void>(bare_source.next(bare.tick(), frame));
+                static_cast<void>(bare.prepare(frame));
+                benchmark::DoNotOptimize(bare.hash().state);
+                bare.step();
+            }
+        });
+    if (!recorder->close() || recorded.hash().state != bare.hash().state) {
+        fmt::print(stderr, "the recorded session is not the bare one\n");
+        return false;
+    }
+    report.add({fmt::format("driver and recorder, {} slots: added ns a tick", slots),
+                time.ours_ns,
+                time.reference_ns,
+                "ns",
+                time.ours_ns - time.reference_ns,
+                bench::Goal::at_most,
+                1000.0});
+    return true;
+}
+
+/// verify_file next to a loop that only steps through the same frames.
+template <class Game>
+bool verify_row(bench::Report& report, std::uint16_t slots, std::uint64_t ticks) {
+    GameSimulation<Game> simulation;
+    const Setup setup{1, slots, {}};
+    const ScratchFile file(Game::id);
+    BotSource<Game> source(slots);
+    {
+        static_cast<void>(simulation.reset(setup));
+        auto recorder = replay::Recorder::create(file.path(), simulation);
+        if (!recorder) {
+            fmt::print(stderr, "{}\n", to_string(recorder.error()));
+            return false;
+        }
+        Driver driver(simulation, source);
+        driver.add(*recorder);
+        if (!driver.advance(ticks) || !recorder->close()) {
+            return false;
+        }
+    }
+    std::vector<TickFrame> frames(ticks);
+    for (std::uint64_t tick = 0; tick < ticks; ++tick) {
+        static_cast<void>(source.next(Tick{tick}, frames[tick]));
+    }
+    std::uint64_t checked = 0;
+    bool diverged = false;
+    const bench::Pair time = bench::measure(
+        7,
+        static_cast<double>(ticks),
+        [&] {
+            const auto verified = replay::verify_file(simulation, file.path());
+            checked = verified ? verified->hashes_checked : 0;
+            diverged = !verified || verified->divergence.has_value();
+        },
+        [&] {
+            static_cast<void>(simulation.reset(setup));
+            for (const TickFrame& frame : frames) {
+                static_cast<void>(simulation.prepare(frame));
+                simulation.step();
+            }
+        });
+    if (checked == 0 || diverged) {
+        fmt::print(stderr, "{}: verified nothing, or a divergence\n", Game::id);
+        return false;
+    }
+    report.add({fmt::format("verify {}, bare step loop", Game::id),
+                time.ours_ns / 1000.0,
+                time.reference_ns / 1000.0,
+                "us",
+                time.reference_ns / time.ours_ns,
+                bench::Goal::at_least,
+                0.9});
+    return true;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    bench::Report report(argc, argv);
+    const bool measured = recorder_row(report, 1) && recorder_row(report, 4) &&
+                          verify_row<games::Pile>(report, 1, 300) &&
+                          verify_row<games::Swarm>(report, 2, 100);
+    return measured ? report.print() : 1;
+}

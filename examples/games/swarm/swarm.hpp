@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+// The reference game `swarm`: real-time strategy with thousands of units, integers only.
+#pragma once
+
+#include "twinstep/sim.hpp"
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace twinstep::games {
+
+/// What a squad is told to do. A number beyond `muster` is no order.
+enum class SwarmOrder : std::uint8_t {
+    none = 0,    ///< No order. As a squad's state: stand, and chase what comes into sight.
+    move,        ///< Go to the place, shooting on the way but never stopping for it.
+    attack_move, ///< Go to the place, and chase every enemy in sight.
+    hold,        ///< Stand and shoot.
+    spread,      ///< Stand, shoot, and keep `radius` apart where there is room.
+    muster,      ///< The player's units within `radius` of the place join the squad.
+};
+
+/// One order a tick. Places and lengths are fractions of the map's side (65536 is the whole side),
+/// so an input means the same on every map and each of its values is valid.
+struct SwarmInput {
+    SwarmOrder kind = SwarmOrder::none;
+    std::uint8_t squad = 0; ///< Which of the player's 16 squads, modulo 16.
+    std::uint16_t x = 0;
+    std::uint16_t y = 0;
+    std::uint16_t radius = 0;
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(
+            CEREAL_NVP(kind), CEREAL_NVP(squad), CEREAL_NVP(x), CEREAL_NVP(y), CEREAL_NVP(radius));
+    }
+};
+
+/// One unit, alive or waiting to come back. Lengths are in 1/1024 of a cell.
+struct SwarmUnit {
+    std::int32_t x = 0;
+    std::int32_t y = 0;
+    std::int16_t vx = 0; ///< Per tick.
+    std::int16_t vy = 0;
+    std::int16_t health = 0;    ///< 0: dead, waits for a wave.
+    std::uint16_t cooldown = 0; ///< Ticks until the next shot.
+    std::uint32_t target = 0;   ///< Index of the enemy aimed at, or Swarm::nobody.
+    std::uint8_t owner = 0;
+    std::uint8_t squad = 0;
+    std::uint8_t kind = 0;    ///< Index of the unit type; README.md has the table.
+    std::uint8_t reached = 0; ///< 1: stands where its squad was sent.
+    std::uint16_t lives = 0;  ///< How often it came in, modulo 65536.
+    std::uint16_t kills = 0;  ///< Modulo 65536.
+    std::uint32_t damage = 0; ///< Dealt in all lives, modulo 2^32.
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(CEREAL_NVP(x),
+                CEREAL_NVP(y),
+                CEREAL_NVP(vx),
+                CEREAL_NVP(vy),
+                CEREAL_NVP(health),
+                CEREAL_NVP(cooldown),
+                CEREAL_NVP(target),
+                CEREAL_NVP(owner),
+                CEREAL_NVP(squad),
+                CEREAL_NVP(kind),
+                CEREAL_NVP(reached),
+                CEREAL_NVP(lives),
+                CEREAL_NVP(kills),
+                CEREAL_NVP(damage));
+    }
+};
+
+/// How far a squad's flow field is.
+enum class SwarmField : std::uint8_t {
+    absent,   ///< Never needed.
+    waiting,  ///< Ordered; its turn has not come. Units walk straight at the goal.
+    building, ///< Grows from the goal outwards, a number of cells a tick.
+    ready,
+};
+
+/// One squad of a player.
+struct SwarmSquad {
+    SwarmOrder order = SwarmOrder::none;
+    SwarmField field = SwarmField::absent;
+    std::uint16_t radius = 0;  ///< Of the order, in 1/1024 of a cell, at most 65535.
+    std::uint32_t goal = 0;    ///< Cell.
+    std::uint32_t members = 0; ///< Alive.
+    std::uint32_t reached = 0; ///< Alive and where they were sent.
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(CEREAL_NVP(order),
+                CEREAL_NVP(field),
+                CEREAL_NVP(radius),
+                CEREAL_NVP(goal),
+                CEREAL_NVP(members),
+                CEREAL_NVP(reached));
+    }
+};
+
+/// One player's base and score; every count is modulo 2^32.
+struct SwarmPlayer {
+    std::uint32_t base = 0; ///< Cell.
+    std::uint32_t alive = 0;
+    std::uint32_t kills = 0;
+    std::uint32_t losses = 0;
+    std::uint32_t shots = 0;
+    std::uint32_t orders = 0;
+    std::uint32_t reinforced = 0; ///< Units that waves brought.
+    std::uint32_t wave_ticks = 0; ///< Until the next wave.
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(CEREAL_NVP(base),
+                CEREAL_NVP(alive),
+                CEREAL_NVP(kills),
+                CEREAL_NVP(losses),
+                CEREAL_NVP(shots),
+                CEREAL_NVP(orders),
+                CEREAL_NVP(reinforced),
+                CEREAL_NVP(wave_ticks));
+    }
+};
+
+/// The field that is being built, and whose turn is next.
+struct SwarmPlanner {
+    std::uint32_t job = 0;      ///< Squad whose field is being built, or Swarm::nobody.
+    std::uint32_t cursor = 0;   ///< Squad to look at first for the next job.
+    std::uint32_t distance = 0; ///< Cells nearer to the goal than this are final.
+    /// Cells to visit, by distance modulo 8: one step costs at most 6.
+    std::array<std::vector<std::uint32_t>, 8> frontier;
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(CEREAL_NVP(job), CEREAL_NVP(cursor), CEREAL_NVP(distance), CEREAL_NVP(frontier));
+    }
+};
+
+} // namespace twinstep::games
+
+template <>
+inline constexpr bool twinstep::contiguous<twinstep::games::SwarmUnit> = true;
+template <>
+inline constexpr bool twinstep::contiguous<twinstep::games::SwarmSquad> = true;
+template <>
+inline constexpr bool twinstep::contiguous<twinstep::games::SwarmPlayer> = true;
+
+namespace twinstep::games {
+
+/// The game. Config: `units`, how many there are in all (100 to 200000, usually 10000).
+/// Determinism: integers only; the order of every loop and every draw follows from the state.
+class Swarm {
+public:
+    using Input = SwarmInput;
+    static constexpr std::string_view id = "swarm";
+    static constexpr TickRate tick_rate{20};
+    static constexpr std::uint32_t version = 1;
+    static constexpr std::uint16_t slots_min = 2;
+    static constexpr std::uint16_t slots_max = 8;
+    /// Digest of the sources this build was made from.
+    static const std::string_view source_digest;
+
+    static constexpr std::uint32_t squads_per_player = 16;
+    static constexpr std::uint32_t nobody = 0xFFFFFFFF;
+    static constexpr std::int32_t cell_size = 1024; ///< Length units across one cell.
+
+    /// What a cell is made of.
+    enum Ground : std::uint8_t {
+        open,
+        rough, ///< Half speed.
+        rock,  ///< Nobody gets in.
+    };
+
+    /// Errors: bad_setup, naming the key.
+    static Result<void> check(const Setup& setup);
+
+    /// Requires a set-up that `check` accepts.
+    void reset(const Setup& setup);
+    void step(const Step<Input>& step);
+
+    /// A player who gives a sensible order every few ticks and none in between.
+    /// Determinism: depends on nothing but the arguments.
+    static Input bot(Random& random, Tick tick, Slot slot);
+
+    /// Cells along one side of the square map.
+    std::uint32_t side() const {
+        return side_;
+    }
+
+    std::span<const std::uint8_t> terrain() const {
+        return terrain_;
+    }
+
+    std::span<const SwarmUnit> units() const {
+        return units_;
+    }
+
+    std::span<const SwarmSquad> squads() const {
+        return squads_;
+    }
+
+    std::span<const SwarmPlayer> players() const {
+        return players_;
+    }
+
+    /// Costs from each cell to a squad's goal; a step straight ahead on open ground costs 2.
+    std::span<const std::uint16_t> field(std::size_t squad) const {
+        return std::span(fields_).subspan(squad * cell_count(), cell_count());
+    }
+
+    /// Loading refuses a state that no session with this set-up could be in, so that a step never
+    /// meets an index outside its table.
+    template <class Archive>
+    void serialize(Archive& archive) {
+        if constexpr (std::same_as<Archive, InArchive>) {
+            const Swarm fresh = *this;
+            walk(archive);
+            const char* wrong = archive.ok() ? first_wrong(fresh) : nullptr;
+            if (wrong != nullptr) {
+                archive.reader().fail(SimErrc::malformed, wrong);
+            }
+            reserve_frontier();
+        } else {
+            walk(archive);
+        }
+    }
+
+private:
+    struct Point {
+        std::int32_t x = 0;
+        std::int32_t y = 0;
+    };
+
+    /// What the spatial hash holds of a unit.
+    struct Body {
+        std::int32_t x = 0;
+        std::int32_t y = 0;
+        std::uint32_t index = 0;
+        std::uint32_t owner = 0;
+    };
+
+    /// A search for the nearest enemy.
+    struct Hunt {
+        Point from;
+        std::uint32_t enemies = 0;    ///< Bit p: player p is one.
+        std::int32_t best = 0;        ///< Squared distance.
+        std::uint32_t found = nobody; ///< Unit.
+        std::uint32_t candidates = 0; ///< How many more are looked at.
+    };
+
+    template <class Archive>
+    void walk(Archive& archive) {
+        archive(section("terrain", cereal::make_nvp("ground", terrain_)),
+                section("units", cereal::make_nvp("units", units_)),
+                section("squads", cereal::make_nvp("squads", squads_)),
+                section("fields", cereal::make_nvp("costs", fields_)),
+                section("planner", cereal::make_nvp("planner", planner_)),
+                section("players", cereal::make_nvp("players", players_)));
+    }
+
+    void reserve_frontier();
+    const char* first_wrong(const Swarm& fresh) const;
+    const char* first_wrong_unit(const Swarm& fresh) const;
+    bool sizes_differ(const Swarm& other) const;
+
+    std::size_t cell_count() const {
+        return terrain_.size();
+    }
+
+    std::uint32_t cell_at(std::int32_t x, std::int32_t y) const {
+        return static_cast<std::uint32_t>(y / cell_size) * side_ +
+               static_cast<std::uint32_t>(x / cell_size);
+    }
+
+    Point centre_of(std::uint32_t cell) const;
+
+    bool has_exit(std::uint32_t cell, std::uint32_t direction) const {
+        return (std::uint32_t{exits_[cell]} >> direction & 1U) != 0;
+    }
+
+    /// Requires an exit in that direction, so that the cell is on the map.
+    std::uint32_t neighbour(std::uint32_t cell, std::uint32_t direction) const {
+        return cell + offsets_[direction];
+    }
+
+    // Terrain.
+    void make_terrain(std::uint64_t seed, std::uint16_t slots);
+    void scatter(std::uint64_t seed);
+    void clear_disc(Point centre, std::int32_t radius, Ground ground);
+    void clear_road(Point from, Point to);
+    void find_exits();
+    std::uint8_t exits_of(std::uint32_t cell) const;
+    std::vector<std::uint32_t> flood(std::uint32_t start, std::size_t wanted) const;
+    void close_pockets();
+    void find_nearest_open();
+    void find_spawn_cells(std::uint16_t slots, std::size_t units_per_player);
+
+    // Units.
+    void enlist(std::size_t units, std::uint16_t slots);
+    void come_in(SwarmUnit& unit, std::uint32_t place, std::uint8_t kind);
+
+    // Orders and flow fields.
+    void obey(std::uint16_t slot, const Input& input);
+    void send(std::uint32_t squad, std::uint32_t goal);
+    void muster(std::uint16_t slot, std::uint8_t squad, Point centre, std::int32_t radius);
+    void plan();
+    bool begin_job();
+    std::uint32_t grow_field(std::uint32_t budget);
+
+    // Battle.
+    void sort_into_cells();
+    void count_heads();
+    void look_around(Tick tick);
+    void look_into(std::uint32_t cell, Hunt& hunt) const;
+    void look_at_ring(Point at, std::int32_t ring, Hunt& hunt) const;
+    void find_target(SwarmUnit& unit) const;
+    bool enemies_near(Point cell, std::uint8_t owner) const;
+    bool in_reach(const SwarmUnit& unit, std::int64_t reach) const;
+    void steer();
+    Point wish(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_index) const;
+    Point follow(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_index) const;
+    Point push(const SwarmUnit& unit, std::uint32_t index, std::int32_t apart) const;
+    void walk_units();
+    void shoot(Random& random);
+    void bury();
+    void reinforce(Random& random);
+
+    // The state.
+    std::vector<std::uint8_t> terrain_;
+    std::vector<SwarmUnit> units_;
+    std::vector<SwarmSquad> squads_;
+    std::vector<std::uint16_t> fields_; ///< One map of costs a squad.
+    SwarmPlanner planner_;
+    std::vector<SwarmPlayer> players_;
+
+    // Follows from the set-up.
+    std::uint32_t side_ = 0;
+    std::array<std::uint32_t, 8> offsets_{}; ///< From a cell to its neighbours, modulo 2^32.
+    std::vector<std::uint8_t> exits_; ///< Bit d: the neighbour in direction d can be entered.
+    std::vector<std::uint32_t> nearest_open_;
+    std::vector<std::vector<std::uint32_t>> spawn_cells_;
+
+    // Built anew in every step; here to keep the memory.
+    std::vector<std::uint32_t> cell_begin_; ///< Of each cell in bodies_, and the end.
+    std::vector<Body> bodies_;              ///< The living by cell, then by index.
+    std::vector<std::uint8_t> cell_owners_; ///< Bit p: player p has somebody in the cell.
+    std::vector<std::uint8_t> block_owners_;
+    std::vector<std::int32_t> wounds_;
+    std::vector<std::uint32_t> slayers_;
+};
+
+} // namespace twinstep::games

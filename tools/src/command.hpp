@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// What every verb shares: the games, the output rules, the exit codes.
+#pragma once
+
+#include "twinstep/sim/result.hpp"
+#include "twinstep/sim/types.hpp"
+#include "twinstep/tools/run.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace twinstep::tools {
+
+/// The exit codes of docs/cli.md.
+enum class Exit : int {
+    done = 0,
+    failed = 1,
+    usage = 2,
+    loss = 3,
+    divergence = 4,
+    incompatible = 5,
+    nothing_checked = 6,
+};
+
+/// Keys keep the order in which they were set.
+using Json = nlohmann::ordered_json;
+
+/// A 64-bit integer in JSON: a string, because many readers of JSON only have doubles.
+inline std::string json_integer(std::uint64_t value) {
+    return std::to_string(value);
+}
+
+/// A divergence as JSON, without the file.
+Json to_json(const Divergence& divergence);
+/// A divergence as one line for people.
+std::string to_line(const Divergence& divergence);
+
+/// What a verb works with.
+class Context {
+public:
+    explicit Context(const std::vector<GameEntry>& games)
+        : games_(games) {}
+
+    const std::vector<GameEntry>& games() const { return games_; }
+
+    /// The game with this id. Errors: bad_setup, with the ids that exist.
+    Result<const GameEntry*> find_game(std::string_view id) const;
+
+    /// Writes text for people to standard output; nothing when --json was given.
+    void say(std::string_view line) const;
+    /// Writes one JSON object on one line to standard output; nothing without --json.
+    void print(const Json& object) const;
+    /// Writes text to standard output in any case: for verbs whose output is data.
+    static void data(std::string_view text);
+    /// Writes a remark to standard error.
+    static void note(std::string_view line);
+    /// Writes the one-line error to standard error and returns the exit code that fits.
+    static Exit refuse(const Error& error);
+
+    bool json = false;
+
+private:
+    const std::vector<GameEntry>& games_;
+};
+
+/// The work of a verb, run after all options are parsed.
+using Action = std::function<Exit(Context&)>;
+
+/// Declares a verb: a sub-command with --json and a worked example, which sets `action` when
+/// chosen.
+CLI::App& declare_verb(CLI::App& app,
+                       Context& context,
+                       std::string_view name,
+                       std::string_view summary,
+                       std::string_view example);
+
+// One file a verb; each declares its sub-command.
+void declare_games(CLI::App& app, Context& context, Action& action);
+void declare_record(CLI::App& app, Context& context, Action& action);
+void declare_play(CLI::App& app, Context& context, Action& action);
+void declare_verify(CLI::App& app, Context& context, Action& action);
+void declare_info(CLI::App& app, Context& context, Action& action);
+void declare_check(CLI::App& app, Context& context, Action& action);
+void declare_cat(CLI::App& app, Context& context, Action& action);
+void declare_import(CLI::App& app, Context& context, Action& action);
+void declare_diff(CLI::App& app, Context& context, Action& action);
+void declare_state(CLI::App& app, Context& context, Action& action);
+void declare_timing(CLI::App& app, Context& context, Action& action);
+void declare_doctor(CLI::App& app, Context& context, Action& action);
+void declare_self_test(CLI::App& app, Context& context, Action& action);
+
+} // namespace twinstep::tools

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// twinstep diff: the first differing tick, section and field of two recordings.
+#include "command.hpp"
+#include "recordings.hpp"
+
+#include "twinstep/replay/difference.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace twinstep::tools {
+
+namespace {
+
+struct DiffOptions {
+    std::string left;
+    std::string right;
+};
+
+Json side_by_side(const Divergence& divergence) {
+    return {{"tick", json_integer(divergence.tick.value)},
+            {"section", divergence.section},
+            {"field", divergence.field},
+            {"left", divergence.expected},
+            {"right", divergence.actual}};
+}
+
+std::string describe(std::string_view what, const Divergence& divergence) {
+    return fmt::format("{} differ at tick {}{}{}, field {}: left {}, right {}",
+                       what,
+                       divergence.tick.value,
+                       divergence.section.empty() ? "" : ", section ",
+                       divergence.section,
+                       divergence.field,
+                       divergence.expected,
+                       divergence.actual);
+}
+
+Exit diff(Context& context, const DiffOptions& options) {
+    auto left = open_recording(context, options.left);
+    if (!left) {
+        return Context::refuse(left.error());
+    }
+    auto right = open_recording(context, options.right);
+    if (!right) {
+        return Context::refuse(right.error());
+    }
+    const auto difference = replay::first_difference(
+        *left->simulation, *right->simulation, std::move(left->reader), std::move(right->reader));
+    if (!difference) {
+        return Context::refuse(difference.error());
+    }
+    Json object{{"same", difference->same()},
+                {"ticks_left", json_integer(difference->ticks_left)},
+                {"ticks_right", json_integer(difference->ticks_right)}};
+    if (difference->input) {
+        object["input"] = side_by_side(*difference->input);
+        context.say(describe("inputs", *difference->input));
+    }
+    if (difference->state) {
+        object.update(side_by_side(*difference->state));
+        context.say(describe("states", *difference->state));
+    }
+    context.print(object);
+    if (difference->same()) {
+        context.say(fmt::format("the same: {} ticks", difference->ticks_left));
+        return difference->ticks_left == 0 ? Exit::nothing_checked : Exit::done;
+    }
+    if (!difference->input && !difference->state) {
+        context.say(fmt::format("the same as far as both go: left has {} ticks, right {}",
+                                difference->ticks_left,
+                                difference->ticks_right));
+    }
+    return Exit::divergence;
+}
+
+} // namespace
+
+void declare_diff(CLI::App& app, Context& context, Action& action) {
+    CLI::App& verb = declare_verb(app,
+                                  context,
+                                  "diff",
+                                  "First differing tick, section and field of two recordings",
+                                  "twinstep diff a.twin b.twin");
+    auto options = std::make_shared<DiffOptions>();
+    verb.add_option("left", options->left, "Recording")->required();
+    verb.add_option("right", options->right, "Recording")->required();
+    verb.callback(
+        [&action, options] { action = [options](Context& c) { return diff(c, *options); }; });
+}
+
+} // namespace twinstep::tools

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// The real loop on virtual time: a cadence of frames, GameTimer, FixedStep, driver.
+#pragma once
+
+#include "twinstep/sim/driver.hpp"
+#include "twinstep/sim/random.hpp"
+#include "twinstep/sim/result.hpp"
+#include "twinstep/timer/count_stream.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace twinstep::tools {
+
+/// When frames are drawn: a rate, `unlimited`, `jitter:SEED`, or the count stream of `counts:FILE`.
+class Cadence {
+public:
+    /// Errors: bad_setup with the option's text; io_error for a file that cannot be read.
+    static Result<Cadence> parse(const std::string& text);
+
+    /// Counts per second of the stream: 10 MHz for a file, 1 GHz otherwise.
+    std::int64_t frequency_hz() const { return frequency_hz_; }
+
+    /// True if ticks are taken as fast as they come, without a timer.
+    bool unlimited() const { return kind_ == Kind::unlimited; }
+
+    /// What happens next on the counter. A file's stream starts over at its end.
+    timer::CountToken next();
+
+private:
+    enum class Kind : std::uint8_t { rate, unlimited, jitter, stream };
+
+    Kind kind_ = Kind::unlimited;
+    std::int64_t frequency_hz_ = 1'000'000'000;
+    std::uint64_t rate_hz_ = 60;
+    std::uint64_t frame_ = 0;
+    std::uint64_t seed_ = 0;
+    std::vector<timer::CountToken> tokens_;
+};
+
+/// How a loop went.
+struct LoopReport {
+    std::uint64_t ticks = 0;
+    std::uint64_t frames = 0;
+    std::uint64_t dropped_ticks =
+        0;              ///< Steps the cap took away: the session was slower, not shorter.
+    bool ended = false; ///< The source had no more.
+};
+
+/// How to run a loop.
+struct LoopOptions {
+    std::uint64_t ticks_max = UINT64_MAX;
+    double speed = 1.0;     ///< Time scale, 0.1 to 4.
+    bool real_time = false; ///< Waits until each frame's time has come.
+};
+
+/// Runs the driver frame by frame until the source ends or ticks_max is reached.
+/// Errors: the driver's; bad_setup for a rate or speed that cannot work.
+Result<LoopReport> run_loop(Driver& driver, Cadence& cadence, const LoopOptions& options);
+
+/// Reads a text file of at most `bytes_max` bytes. Errors: io_error, limit_exceeded.
+Result<std::string> read_text_file(const std::string& path, std::uint64_t bytes_max);
+
+} // namespace twinstep::tools

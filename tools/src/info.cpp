@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// twinstep info and twinstep check: what a file holds, without simulating.
+#include "command.hpp"
+#include "recordings.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace twinstep::tools {
+
+namespace {
+
+std::string duration(const Manifest& manifest, std::uint64_t ticks) {
+    const auto rate = manifest.find("sim.tick_rate");
+    unsigned long long num = 0;
+    unsigned long long den = 0;
+    if (rate == manifest.end() || std::sscanf(rate->second.c_str(), "%llu/%llu", &num, &den) != 2 ||
+        num == 0) {
+        return "unknown";
+    }
+    return fmt::format("{:.2f} s",
+                       static_cast<double>(ticks) * static_cast<double>(den) /
+                           static_cast<double>(num));
+}
+
+Json defects_json(const replay::Summary& summary) {
+    Json list = Json::array();
+    for (const replay::Defect& defect : summary.defects) {
+        list.push_back(to_json(defect));
+    }
+    return list;
+}
+
+Exit info(Context& context, const std::string& path) {
+    const auto summary = replay::summarise(path);
+    if (!summary) {
+        return Context::refuse(summary.error());
+    }
+    Json manifest = Json::object();
+    for (const auto& [key, value] : summary->head.manifest) {
+        manifest[key] = value;
+    }
+    context.print(
+        {{"file", path},
+         {"manifest", manifest},
+         {"session", replay::to_hex(summary->head.session)},
+         {"ticks", json_integer(summary->ticks)},
+         {"bytes", json_integer(summary->bytes)},
+         {"chunks", json_integer(summary->chunks)},
+         {"chain", to_hex(summary->chain)},
+         {"final_hash", summary->final_hash ? Json(to_hex(*summary->final_hash)) : Json()},
+         {"state", to_string(summary->state)}});
+    context.say(fmt::format("{}: {}, {} ticks ({}), {} bytes, {} chunks",
+                            path,
+                            to_string(summary->state),
+                            summary->ticks,
+                            duration(summary->head.manifest, summary->ticks),
+                            summary->bytes,
+                            summary->chunks));
+    context.say(fmt::format("chain {}", to_hex(summary->chain)));
+    for (const auto& [key, value] : summary->head.manifest) {
+        context.say(fmt::format("  {} = {}", key, value));
+    }
+    return exit_for_state(path, summary->state, summary->defects);
+}
+
+Exit check(Context& context, const std::string& path) {
+    const auto summary = replay::summarise(path);
+    if (!summary) {
+        return Context::refuse(summary.error());
+    }
+    context.print({{"file", path},
+                   {"records", json_integer(summary->records)},
+                   {"chunks", json_integer(summary->chunks)},
+                   {"ticks", json_integer(summary->ticks)},
+                   {"state", to_string(summary->state)},
+                   {"defects", defects_json(*summary)}});
+    context.say(fmt::format("{}: {}, {} records in {} chunks, {} defects",
+                            path,
+                            to_string(summary->state),
+                            summary->records,
+                            summary->chunks,
+                            summary->defects.size()));
+    return exit_for_state(path, summary->state, summary->defects);
+}
+
+} // namespace
+
+void declare_info(CLI::App& app, Context& context, Action& action) {
+    CLI::App& verb = declare_verb(app,
+                                  context,
+                                  "info",
+                                  "Manifest, length and state of a recording",
+                                  "twinstep info bot.twin");
+    auto path = std::make_shared<std::string>();
+    verb.add_option("file", *path, "Recording")->required();
+    verb.callback([&action, path] { action = [path](Context& c) { return info(c, *path); }; });
+}
+
+void declare_check(CLI::App& app, Context& context, Action& action) {
+    CLI::App& verb = declare_verb(app,
+                                  context,
+                                  "check",
+                                  "Check every check in a recording, without simulating",
+                                  "twinstep check bot.twin");
+    auto path = std::make_shared<std::string>();
+    verb.add_option("file", *path, "Recording")->required();
+    verb.callback([&action, path] { action = [path](Context& c) { return check(c, *path); }; });
+}
+
+} // namespace twinstep::tools

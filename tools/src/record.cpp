@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// twinstep record: runs a session through the real loop and records it.
+#include "command.hpp"
+#include "frame_loop.hpp"
+#include "sources.hpp"
+
+#include "twinstep/replay/recorder.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+
+namespace twinstep::tools {
+
+namespace {
+
+constexpr std::uint64_t config_file_bytes_max = std::uint64_t{1} << 20;
+constexpr std::uint64_t default_seconds = 60;
+
+struct RecordOptions {
+    std::string game;
+    std::string output;
+    std::string from = "bot:1";
+    std::string config;
+    std::string frames = "unlimited";
+    std::optional<std::uint64_t> seed;
+    std::optional<std::uint16_t> slots;
+    std::optional<std::uint64_t> ticks;
+};
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view blank = " \t\r";
+    const std::size_t first = text.find_first_not_of(blank);
+    if (first == std::string_view::npos) {
+        return {};
+    }
+    return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+/// Lines of "key = value"; blank lines and lines that begin with # are skipped.
+Result<std::map<std::string, std::string>> read_config(const std::string& path) {
+    const auto text = read_text_file(path, config_file_bytes_max);
+    if (!text) {
+        return fail(text.error());
+    }
+    std::map<std::string, std::string> config;
+    std::string_view rest = *text;
+    for (std::size_t line = 1; !rest.empty(); ++line) {
+        const std::size_t end = rest.find('\n');
+        const std::string_view content = trimmed(rest.substr(0, end));
+        rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+        if (content.empty() || content.front() == '#') {
+            continue;
+        }
+        const std::size_t equals = content.find('=');
+        const std::string_view key = trimmed(content.substr(0, equals));
+        if (equals == std::string_view::npos || key.empty() ||
+            !config.emplace(key, trimmed(content.substr(equals + 1))).second) {
+            return fail(Error(SimErrc::bad_setup,
+                              fmt::format("line {}", line),
+                              "write key = value, each key once")
+                            .in(path));
+        }
+    }
+    return config;
+}
+
+/// The session's set-up: the source's own, or the options'. An option that contradicts the source
+/// is refused rather than ignored.
+Result<Setup> decide_setup(const RecordOptions& options,
+                           const OpenedSource& opened,
+                           std::uint16_t default_slots) {
+    Setup setup = opened.setup.value_or(Setup{1, options.slots.value_or(default_slots), {}});
+    if (options.slots && *options.slots != setup.slots) {
+        return fail(Error(SimErrc::wrong_slots,
+                          fmt::format("--slots {}", *options.slots),
+                          fmt::format("the source has {}; leave the option out", setup.slots)));
+    }
+    setup.seed = options.seed.value_or(setup.seed);
+    if (!options.config.empty()) {
+        auto config = read_config(options.config);
+        if (!config) {
+            return fail(config.error());
+        }
+        for (auto& [key, value] : *config) {
+            setup.config[key] = std::move(value);
+        }
+    }
+    return setup;
+}
+
+/// Everything a recording session owns.
+struct Session {
+    std::unique_ptr<Simulation> simulation;
+    OpenedSource opened;
+    Cadence cadence;
+    std::uint64_t ticks_max = 0;
+};
+
+Result<Session> open_session(const Context& context, const RecordOptions& options) {
+    const auto entry = context.find_game(options.game);
+    if (!entry) {
+        return fail(entry.error());
+    }
+    Session session;
+    session.simulation = (*entry)->make();
+    const SimulationInfo& info = session.simulation->info();
+    auto opened = open_source(**entry, options.from, options.slots.value_or(info.slots_min));
+    if (!opened) {
+        return fail(opened.error());
+    }
+    session.opened = std::move(*opened);
+    auto cadence = Cadence::parse(options.frames);
+    if (!cadence) {
+        return fail(cadence.error());
+    }
+    session.cadence = std::move(*cadence);
+    const auto setup = decide_setup(options, session.opened, info.slots_min);
+    if (!setup) {
+        return fail(setup.error());
+    }
+    if (Result<void> reset = session.simulation->reset(*setup); !reset) {
+        return fail(reset.error());
+    }
+    const std::uint64_t endless = default_seconds * info.tick_rate.num / info.tick_rate.den;
+    session.ticks_max = options.ticks.value_or(session.opened.ticks.value_or(endless));
+    return session;
+}
+
+Exit finish(Context& context,
+            const RecordOptions& options,
+            Session& session,
+            replay::Recorder& recorder,
+            const LoopReport& loop) {
+    const Result<void> closed = recorder.close();
+    const replay::RecorderStatus status = recorder.status();
+    if (!closed) {
+        return Context::refuse(closed.error());
+    }
+    const std::string final_hash = to_hex(session.simulation->hash().state);
+    context.print({{"file", options.output},
+                   {"ticks", json_integer(status.ticks)},
+                   {"final_hash", final_hash},
+                   {"chain", to_hex(status.chain)},
+                   {"bytes", json_integer(status.bytes)},
+                   {"frames", json_integer(loop.frames)},
+                   {"dropped_ticks", json_integer(loop.dropped_ticks)},
+                   {"loss", session.opened.loss}});
+    context.say(fmt::format(
+        "{}: {} ticks, {} bytes, {} frames, {} ticks dropped by the timer, final hash {}",
+        options.output,
+        status.ticks,
+        status.bytes,
+        loop.frames,
+        loop.dropped_ticks,
+        final_hash));
+    if (!session.opened.loss.empty()) {
+        Context::note(session.opened.loss);
+        return Exit::loss;
+    }
+    return status.ticks == 0 ? Exit::nothing_checked : Exit::done;
+}
+
+Exit record(Context& context, const RecordOptions& options) {
+    auto session = open_session(context, options);
+    if (!session) {
+        const Exit exit = Context::refuse(session.error());
+        // What the options say is a matter of usage; what a file holds is not.
+        return session.error().where.empty() && session.error().code.category() == sim_category()
+                   ? Exit::usage
+                   : exit;
+    }
+    const auto now =
+        std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+    auto recorder = replay::Recorder::create(
+        options.output,
+        *session->simulation,
+        {{},
+         {{"record.created_utc", fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(now))},
+          {"record.source", options.from}}});
+    if (!recorder) {
+        return Context::refuse(recorder.error());
+    }
+    Driver driver(*session->simulation, *session->opened.source);
+    driver.add(*recorder);
+    const auto loop = run_loop(driver, session->cadence, {.ticks_max = session->ticks_max});
+    if (!loop) {
+        static_cast<void>(recorder->close());
+        return Context::refuse(loop.error());
+    }
+    return finish(context, options, *session, *recorder, *loop);
+}
+
+} // namespace
+
+void declare_record(CLI::App& app, Context& context, Action& action) {
+    CLI::App& verb = declare_verb(app,
+                                  context,
+                                  "record",
+                                  "Run a session and record it",
+                                  "twinstep record marine -o bot.twin --from bot:7 --ticks 2100");
+    auto options = std::make_shared<RecordOptions>();
+    verb.add_option("game", options->game, "Game id; see twinstep games")->required();
+    verb.add_option("-o,--output", options->output, "File to create; it must not exist")
+        ->required();
+    verb.add_option("--from", options->from, "Source of the inputs; see twinstep games --json")
+        ->capture_default_str();
+    verb.add_option("--seed", options->seed, "Seed of the session; default: the source's, or 1");
+    verb.add_option("--slots", options->slots, "Slots; default: the source's, or the game's least");
+    verb.add_option(
+        "--ticks", options->ticks, "Stop after N ticks; default: the source's end, or 60 s");
+    verb.add_option("--config", options->config, "File of key = value lines for the game");
+    verb.add_option("--frames",
+                    options->frames,
+                    "When frames are drawn: N, unlimited, jitter:SEED, counts:FILE")
+        ->capture_default_str();
+    verb.callback(
+        [&action, options] { action = [options](Context& c) { return record(c, *options); }; });
+}
+
+} // namespace twinstep::tools

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What the verbs that read recordings share.
+#pragma once
+
+#include "command.hpp"
+
+#include "twinstep/replay/reader.hpp"
+
+#include <memory>
+#include <string>
+
+namespace twinstep::tools {
+
+/// A recording and a fresh simulation of the game that made it.
+struct OpenedRecording {
+    replay::Reader reader;
+    std::unique_ptr<Simulation> simulation;
+};
+
+/// Opens a recording and makes its game. Errors: the reader's; incompatible_simulation if this
+/// command does not know the game.
+Result<OpenedRecording> open_recording(const Context& context, const std::string& path);
+
+/// Done, or loss with a note for people if a file is not whole.
+Exit exit_for_state(const std::string& path,
+                    replay::FileState state,
+                    const std::vector<replay::Defect>& defects);
+
+/// Notes that the recording was made by another build.
+void note_other_build(const std::string& path);
+
+Json to_json(const replay::Defect& defect);
+
+} // namespace twinstep::tools

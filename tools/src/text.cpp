@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// twinstep cat and twinstep import: the lossless text form and its inverse.
+#include "twinstep/replay/text.hpp"
+
+#include "command.hpp"
+#include "recordings.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+
+namespace twinstep::tools {
+
+namespace {
+
+struct CatOptions {
+    std::string path;
+    std::string format = "ndjson";
+    bool editable = false;
+};
+
+Exit cat(Context& context, const CatOptions& options) {
+    auto reader = replay::Reader::open(options.path);
+    if (!reader) {
+        return Context::refuse(reader.error());
+    }
+    // Inputs are shown decoded where this command knows the game; the bytes are there in any case.
+    std::unique_ptr<Simulation> simulation;
+    if (const auto id = reader->manifest().find("sim.id"); id != reader->manifest().end()) {
+        if (const auto entry = context.find_game(id->second)) {
+            simulation = (*entry)->make();
+        }
+    }
+    const auto exported =
+        replay::export_text(*reader,
+                            [](std::string_view line) -> Result<void> {
+                                Context::data(line);
+                                Context::data("\n");
+                                return {};
+                            },
+                            {.proofs = !options.editable, .simulation = simulation.get()});
+    if (!exported) {
+        return Context::refuse(exported.error());
+    }
+    return exit_for_state(options.path, reader->state(), reader->defects());
+}
+
+struct ImportOptions {
+    std::string input;
+    std::string output;
+    bool recompute = false;
+};
+
+Exit import(Context& context, const ImportOptions& options) {
+    std::ifstream text(options.input, std::ios::binary);
+    if (!text) {
+        return Context::refuse(
+            Error(replay::Errc::io_error, {}, "cannot be opened").in(options.input));
+    }
+    auto imported = replay::import_text(text, options.output, {.recompute = options.recompute});
+    if (!imported) {
+        Error error = imported.error();
+        return Context::refuse(error.where.empty() ? std::move(error).in(options.input) : error);
+    }
+    context.print({{"file", options.output},
+                   {"ticks", json_integer(imported->ticks)},
+                   {"bytes", json_integer(imported->bytes)},
+                   {"chain", to_hex(imported->chain)}});
+    context.say(fmt::format("{}: {} ticks, {} bytes, chain {}",
+                            options.output,
+                            imported->ticks,
+                            imported->bytes,
+                            to_hex(imported->chain)));
+    return Exit::done;
+}
+
+} // namespace
+
+void declare_cat(CLI::App& app, Context& context, Action& action) {
+    CLI::App& verb = declare_verb(app,
+                                  context,
+                                  "cat",
+                                  "Write a recording as text, one JSON object a line",
+                                  "twinstep cat bot.twin --format ndjson > bot.ndjson");
+    auto options = std::make_shared<CatOptions>();
+    verb.add_option("file", options->path, "Recording")->required();
+    verb.add_option("--format", options->format, "Text form")
+        ->check(CLI::IsMember({"ndjson"}))
+        ->capture_default_str();
+    verb.add_flag(
+        "--editable", options->editable, "Leave out the checks, so that lines can be edited");
+    verb.callback(
+        [&action, options] { action = [options](Context& c) { return cat(c, *options); }; });
+}
+
+void declare_import(CLI::App& app, Context& context, Action& action) {
+    CLI::App& verb = declare_verb(app,
+                                  context,
+                                  "import",
+                                  "Make a recording from the text that cat wrote",
+                                  "twinstep import bot.ndjson -o copy.twin");
+    auto options = std::make_shared<ImportOptions>();
+    verb.add_option("text", options->input, "Text: one JSON object a line")->required();
+    verb.add_option("-o,--output", options->output, "File to create; it must not exist")
+        ->required();
+    verb.add_flag("--recompute", options->recompute, "Ignore given checks and compute them anew");
+    verb.callback(
+        [&action, options] { action = [options](Context& c) { return import(c, *options); }; });
+}
+
+} // namespace twinstep::tools
