@@ -50,6 +50,15 @@ void* operator new[](std::size_t size) {
     return counted_new(size);
 }
 
+// A sanitizer's runtime has nothrow versions of its own, which would not go through the above.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return counted_new(size);
+}
+
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+    return counted_new(size);
+}
+
 void operator delete(void* pointer) noexcept {
     counted_delete(pointer);
 }
