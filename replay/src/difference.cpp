@@ -100,11 +100,13 @@ std::string Leaves::path(std::size_t index) const {
     const auto append = [&](std::uint32_t name) {
         Level& parent = levels.back();
         path.resize(parent.length);
-        // An input's own outermost object has no name and needs none.
+        // The outermost node of an input is the slot itself.
         const bool root = section_.empty() && levels.size() == 1;
-        if (text(name).empty() && !root) {
+        if (root) {
+            path.clear();
+        } else if (text(name).empty()) {
             path += '[' + std::to_string(parent.count) + ']';
-        } else if (!text(name).empty()) {
+        } else {
             path += path.empty() ? "" : ".";
             path += text(name);
         }

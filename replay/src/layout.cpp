@@ -40,6 +40,18 @@ Error as(Errc code, const Error& error) {
     return result;
 }
 
+std::string shown(std::string_view text) {
+    constexpr std::size_t bytes_max = 120;
+    std::string line(text.substr(0, bytes_max));
+    for (char& c : line) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < ' ' || byte == 0x7F) {
+            c = '?';
+        }
+    }
+    return text.size() > bytes_max ? line + "..." : line;
+}
+
 bool is_utf8(std::string_view text) {
     std::size_t i = 0;
     while (i < text.size()) {
@@ -131,7 +143,7 @@ Result<void> check_manifest(const Manifest& manifest) {
             return fail(Error(Errc::corrupt_head, "manifest.key", "not UTF-8"));
         }
         if (!is_utf8(value)) {
-            return fail(Error(Errc::corrupt_head, key, "not UTF-8"));
+            return fail(Error(Errc::corrupt_head, shown(key), "not UTF-8"));
         }
     }
     if (auto names = section_names(manifest); !names) {
@@ -152,16 +164,6 @@ std::uint32_t record_check(const Place& place, ByteView record, Bytes& scratch) 
 
 // --- head ---
 
-std::uint64_t manifest_check(const SessionId& session, ByteView manifest) {
-    Bytes covered;
-    covered.reserve(session.size() + sizeof(std::uint32_t) + manifest.size());
-    ByteWriter writer(covered);
-    writer.bytes(session);
-    writer.u32(static_cast<std::uint32_t>(manifest.size()));
-    writer.bytes(manifest);
-    return checksum64(covered);
-}
-
 void encode_head(const Head& head, Bytes& target) {
     const std::size_t start = target.size();
     ByteWriter writer(target);
@@ -180,7 +182,7 @@ void encode_head(const Head& head, Bytes& target) {
     encode_manifest(head.manifest, manifest);
     writer.u32(static_cast<std::uint32_t>(manifest.size()));
     writer.bytes(manifest);
-    writer.u64(manifest_check(head.session, manifest));
+    writer.u64(checksum64(ByteView(target).subspan(start)));
 }
 
 Result<Head> decode_preamble(ByteView bytes) {

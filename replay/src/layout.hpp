@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,8 +41,6 @@ std::uint32_t record_check(const Place& place, ByteView record, Bytes& scratch);
 void encode_head(const Head& head, Bytes& target);
 /// Decodes the 64 bytes. The manifest stays empty. Errors: corrupt_head, unsupported_version.
 Result<Head> decode_preamble(ByteView bytes);
-/// Check of a manifest frame: over session, length and bytes.
-std::uint64_t manifest_check(const SessionId& session, ByteView manifest);
 /// Refuses what is not UTF-8 and what names no sections. Errors: corrupt_head.
 Result<void> check_manifest(const Manifest& manifest);
 Hash128 head_digest(ByteView head);
@@ -79,5 +78,8 @@ bool has_later_structure(ByteView rest);
 Error as(Errc code, const Error& error);
 
 bool is_utf8(std::string_view text);
+
+/// Text of a file as it may stand in an error: on one line and not too long.
+std::string shown(std::string_view text);
 
 } // namespace twinstep::replay

@@ -2,6 +2,8 @@
 // Recording source and verifier over one pass of a reader.
 #include "twinstep/replay/playback.hpp"
 
+#include "layout.hpp"
+
 #include "twinstep/sim/manifest.hpp"
 
 #include <algorithm>
@@ -192,9 +194,9 @@ Result<bool> prepare_simulation(Simulation& simulation, const Reader& reader) {
     if (!differences.empty()) {
         const ManifestDifference& first = differences.front();
         return fail(Error(Errc::incompatible_simulation,
-                          first.key,
-                          "the recording has '" + first.expected + "', this simulation has '" +
-                              first.actual + "'"));
+                          shown(first.key),
+                          "the recording has '" + shown(first.expected) +
+                              "', this simulation has '" + shown(first.actual) + "'"));
     }
     if (auto reset = simulation.reset(*setup); !reset) {
         return fail(reset.error());

@@ -147,7 +147,7 @@ Result<void> Reader::Impl::read_manifest(Bytes& covered) {
     const ByteView bytes = ByteView(covered).subspan(preamble_bytes + sizeof(length), length);
     const std::uint64_t check =
         ByteReader(ByteView(covered).last(manifest_check_bytes)).u64("manifest.check");
-    if (check != manifest_check(head.session, bytes)) {
+    if (check != checksum64(ByteView(covered).first(covered.size() - manifest_check_bytes))) {
         return fail(Error(Errc::corrupt_head, "manifest.check", "the check is wrong")
                         .at(start + sizeof(length) + length));
     }
@@ -492,58 +492,6 @@ const char* to_string(FileState state) {
         return "damaged";
     }
     return "unknown";
-}
-
-// --- summaries ---
-
-namespace {
-
-Result<Summary> summarise_rest(Reader reader, std::uint64_t size) {
-    Summary summary;
-    while (true) {
-        const Result<Record> record = reader.next();
-        if (!record) {
-            return fail(record.error());
-        }
-        if (record->kind == RecordKind::end) {
-            break;
-        }
-        if (record->kind == RecordKind::tick) {
-            summary.final_hash.reset();
-        } else if (record->kind == RecordKind::chunk_end) {
-            summary.final_hash = record->chunk_end.state;
-        }
-    }
-    summary.head = reader.head();
-    summary.sections = reader.sections();
-    summary.state = reader.state();
-    summary.ticks = reader.ticks();
-    summary.records = reader.records();
-    summary.chunks = reader.chunks();
-    summary.good_bytes = reader.bytes();
-    summary.bytes = std::max(size, reader.bytes());
-    summary.chain = reader.chain();
-    summary.defects = reader.defects();
-    return summary;
-}
-
-} // namespace
-
-Result<Summary> summarise(const std::string& path) {
-    Result<Reader> reader = Reader::open(path, ReadMode::prefix);
-    if (!reader) {
-        return fail(reader.error());
-    }
-    const std::uint64_t size = reader->file_bytes();
-    return summarise_rest(std::move(*reader), size);
-}
-
-Result<Summary> summarise(ByteView bytes, std::string name) {
-    Result<Reader> reader = Reader::from_memory(bytes, ReadMode::prefix, std::move(name));
-    if (!reader) {
-        return fail(reader.error());
-    }
-    return summarise_rest(std::move(*reader), bytes.size());
 }
 
 } // namespace twinstep::replay

@@ -4,6 +4,7 @@
 
 #include "twinstep/sim/assert.hpp"
 
+#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -111,6 +112,10 @@ Recorder::create(const std::string& path, Simulation& simulation, const Recorder
     }
     Result<Recorder> recorder = create(std::move(*sink), simulation, options);
     if (!recorder) {
+        // Nobody else's: it did not exist before.
+        std::error_code ignored;
+        std::filesystem::remove(std::filesystem::path(std::u8string(path.begin(), path.end())),
+                                ignored);
         return fail(std::move(recorder.error()).in(path));
     }
     recorder->impl_->path = path;

@@ -2,6 +2,7 @@
 // Export to text. The only users of the JSON library are this file and text_import.cpp.
 #include "twinstep/replay/text.hpp"
 
+// tidy: allow third-party: the text form is JSON, and only these two files see the library
 #include <nlohmann/json.hpp>
 
 #include <bit>

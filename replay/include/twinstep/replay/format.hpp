@@ -28,7 +28,7 @@ inline constexpr std::size_t record_payload_bytes_max = std::size_t{64} * 1024;
 /// A tag, the longest length, a payload and a check.
 inline constexpr std::size_t record_bytes_max = 1 + 3 + record_payload_bytes_max + 4;
 /// Most bytes of one chunk's records; a reader holds at most twice as much of any file.
-inline constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t chunk_bytes_max = std::uint64_t{2} << 20;
 /// A writer ends a chunk at the first of these.
 inline constexpr std::uint64_t chunk_bytes_target = std::uint64_t{64} * 1024;
 inline constexpr std::uint64_t chunk_ticks_target = 600;

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares the Python decoder with the library, and proves that the decoder can refuse.
+
+    conformance_test.py MAKE_RECORDINGS PAGE [RECORDINGS]
+"""
+import contextlib
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import decode_twin
+
+MAKER = PAGE = CORPUS = None
+
+# Bytes, XXH3-64, upper half of XXH3-128 (whose lower half is XXH3-64 beyond 240 bytes), over the
+# buffer that xxHash's own self-check uses.
+VECTORS = [
+    (17, 0x796F5ACD3A60F862, 0x955FA78643ED3669),
+    (24, 0xA3FE70BF9D3510EB, 0x0CE966E4678D3761),
+    (32, 0x9FEADDBDBF57EED3, 0x98FC6458710DC2E8),
+    (33, 0xABFB2D081B400A10, 0x3103C192CEAA2DED),
+    (56, 0xF3F207A03F7545A9, 0x0B980EF5390C79D1),
+    (64, 0x9CB48487720EC49D, 0x6D90E81A9B0FD622),
+    (65, 0xFD81AAC4BEBC3883, 0x6C074D65E54DB85A),
+    (96, 0x935A769A7F94776F, 0xD9D0B885F56C93F1),
+    (97, 0xCA4CA268FD3C3A6C, 0x09DFF37FAA6B284C),
+    (128, 0xFCFF24126754D861, 0x39992220E045260A),
+    (129, 0x98F1B0A679A2CA29, 0x03815FC91F1B30B6),
+    (160, 0x9D03A319ED4CBD2B, 0xBA5D218964B622AD),
+    (195, 0xCD94217EE362EC3A, 0x7729543A26B207EE),
+    (240, 0x81C3C2B67F568CCF, 0xAA4202DAA2769DC8),
+    (241, 0xC5A639ECD2030E5E, 0x99A80ECF0ECFC647),
+    (403, 0xCDEB804D65C6DEA4, 0x1B6DE21E332DD73D),
+    (1024, 0xDD85C9B5C1109C5C, 0x0D30D24071C64C57),
+    (1025, 0xD870C0FA13211C6A, 0xFD3EE4FE7F2954C6),
+    (2048, 0xDD59E2C3A5F038E0, 0xF736557FD47073A5),
+    (2367, 0xCB37AEB9E5D361ED, 0xE89C0F6FF369B427),
+]
+
+
+def check_buffer(size):
+    value, result = 2654435761, bytearray()
+    for _ in range(size):
+        result.append(value >> 56)
+        value = value * 11400714785074694797 & decode_twin.MASK64
+    return bytes(result)
+
+
+class Conformance(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.directory = pathlib.Path(cls.scratch.name)
+        subprocess.run([MAKER, str(cls.directory)], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def test_the_hash_gives_known_answers(self):
+        for size, low, high in VECTORS:
+            data = check_buffer(size)
+            self.assertEqual(decode_twin.xxh3_64(data), low, size)
+            if size > 240:
+                self.assertEqual(decode_twin.xxh3_128(data), (low, high), size)
+
+    def test_both_decoders_agree_on_every_line(self):
+        files = sorted(self.directory.glob("*.twin"))
+        self.assertEqual(len(files), 7)
+        for path in files:
+            decoded = decode_twin.decode_bytes(path.read_bytes())
+            text = path.with_suffix(".ndjson").read_text(encoding="utf-8")
+            self.assertEqual(decoded["lines"], [json.loads(line) for line in text.splitlines()])
+            self.assertEqual(decoded["state"], "open" if path.stem == "open" else "closed")
+
+    def test_the_worked_example_of_the_page_is_a_real_file(self):
+        page = PAGE.read_text(encoding="utf-8")
+        example = page[page.index("## Worked example") :]
+        rows = re.findall(r"^    [0-9a-f]{4}  ((?:[0-9a-f]{2} )*[0-9a-f]{2})\b", example, re.M)
+        shown = bytes.fromhex(" ".join(rows))
+        self.assertEqual(shown.hex(" "), (self.directory / "tiny.twin").read_bytes().hex(" "))
+
+    def test_every_flipped_bit_is_refused(self):
+        data = bytearray((self.directory / "tiny.twin").read_bytes())
+        for bit in range(len(data) * 8):
+            data[bit // 8] ^= 1 << bit % 8
+            with self.assertRaises(decode_twin.Damaged, msg=f"bit {bit}"):
+                decode_twin.decode_bytes(bytes(data))
+            data[bit // 8] ^= 1 << bit % 8
+
+    def test_a_cut_inside_a_record_is_refused(self):
+        data = (self.directory / "tiny.twin").read_bytes()
+        whole = 0
+        for size in range(len(data)):
+            try:
+                decode_twin.decode_bytes(data[:size])
+                whole += 1
+            except decode_twin.Damaged:
+                pass
+        # After the head, after the tick, after the chunk end.
+        self.assertEqual(whole, 3)
+
+    def test_no_recording_is_a_failure_of_its_own(self):
+        with contextlib.redirect_stderr(io.StringIO()):
+            with tempfile.TemporaryDirectory() as empty:
+                self.assertEqual(decode_twin.main([empty]), 6)
+            self.assertEqual(decode_twin.main([]), 2)
+
+    def test_the_corpus_is_decoded_to_the_last_byte(self):
+        if CORPUS is None or not CORPUS.is_dir():
+            self.skipTest("there is no corpus yet")
+        # A corpus without a recording is no pass: main answers 6 then.
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(decode_twin.main(["--summary", str(CORPUS)]), 0)
+
+
+if __name__ == "__main__":
+    MAKER, PAGE = sys.argv[1], pathlib.Path(sys.argv[2])
+    CORPUS = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Writes recordings of every shape and their text form into a directory, for the Python decoder.
+#include "recording_support.hpp"
+
+#include <fstream>
+#include <iostream>
+
+using namespace twinstep;
+using namespace twinstep::replay;
+
+namespace {
+
+/// The file of the page's worked example: one tick, one slot, one section.
+Bytes tiny() {
+    auto plan = std::make_shared<SinkPlan>();
+    Head head;
+    head.session = test_session();
+    head.manifest = {{sections_key, "s"}};
+    auto writer = Writer::create(std::make_unique<MemorySink>(plan), head);
+    TickFrame frame;
+    frame.reset(Tick{0}, 1);
+    const Bytes input{std::byte{0x19}, std::byte{0xFF}};
+    frame.set_input(Slot{0}, input);
+    Bytes encoded;
+    encode_frame(frame, encoded);
+    const bool written = writer->write_tick(0xA1B2C3D4, Bytes{std::byte{0x5E}}, encoded) &&
+                         writer->write_chunk_end({1, 2}, std::vector<Hash128>{{3, 4}}) &&
+                         writer->write_trailer() && writer->close();
+    return written ? plan->file : Bytes();
+}
+
+/// Every kind of event, absent and substituted inputs, records of unknown kinds.
+Bytes everything() {
+    auto plan = std::make_shared<SinkPlan>();
+    Head head;
+    head.session = test_session(77);
+    head.minor = 4;
+    head.compatible = 1;
+    head.read_only = 2;
+    head.manifest = {{sections_key, "one two"}, {"record.note", "größer"}};
+    auto writer = Writer::create(std::make_unique<MemorySink>(plan), head);
+    bool written = true;
+    for (std::uint64_t tick = 0; tick < 300; ++tick) {
+        TickFrame frame;
+        frame.reset(Tick{tick}, tick % 5);
+        const Bytes bytes(tick % 257, static_cast<std::byte>(tick));
+        for (std::uint16_t slot = 0; slot < frame.slot_count(); ++slot) {
+            if (slot != 2) {
+                frame.set_input(Slot{slot}, bytes, slot == 1);
+            }
+        }
+        if (tick % 3 == 0) {
+            frame.add_event(EventKind::marker, bytes);
+            frame.add_event(static_cast<EventKind>(200), Slot{4095}, bytes);
+        }
+        Bytes encoded;
+        encode_frame(frame, encoded);
+        written =
+            written && writer->write_tick(static_cast<std::uint32_t>(tick), Bytes(2), encoded);
+        if (tick % 50 == 7) {
+            written = written && writer->write_record(static_cast<std::uint8_t>(4 + tick % 250),
+                                                      Bytes(tick * 37));
+        }
+        if (tick % 60 == 59) {
+            written = written && writer->write_chunk_end({tick, 1}, std::vector<Hash128>(2));
+        }
+    }
+    written = written && writer->write_trailer() && writer->close();
+    return written ? plan->file : Bytes();
+}
+
+bool save(const std::string& directory, const std::string& name, const Bytes& file) {
+    const auto text = to_text(file);
+    if (!text) {
+        std::cerr << name << ": " << to_string(text.error()) << '\n';
+        return false;
+    }
+    std::ofstream binary(directory + "/" + name + ".twin", std::ios::binary);
+    binary.write(reinterpret_cast<const char*>(file.data()),
+                 static_cast<std::streamsize>(file.size()));
+    std::ofstream lines(directory + "/" + name + ".ndjson", std::ios::binary);
+    lines << *text;
+    return binary.good() && lines.good();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        return 2;
+    }
+    const std::string directory = argv[1];
+    const bool saved = save(directory, "tiny", tiny()) &&
+                       save(directory, "everything", everything()) &&
+                       save(directory, "empty", record_toy({.ticks = 0})) &&
+                       save(directory, "one_player", record_toy({.ticks = 700})) &&
+                       save(directory, "four_players", record_toy({.ticks = 1300, .slots = 4})) &&
+                       save(directory, "open", record_toy({.ticks = 650, .close = false})) &&
+                       save(directory, "small_chunks", record_small_chunks(40, 4, 2));
+    return saved ? 0 : 1;
+}
