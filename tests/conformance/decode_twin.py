@@ -5,8 +5,8 @@
     decode_twin.py PATH...   PATH is a file or a directory that is searched for *.twin
     decode_twin.py --summary PATH...   one line a file instead of all records
 
-Prints one JSON object a file: its lines are those of the page's text form. Every check and digest is
-computed again. Exit codes: 0 all files are whole, 1 one is not, 2 usage, 6 there was no file.
+Prints one JSON object a file: its lines are those of the page's text form. Every check and digest
+is computed again. Exit codes: 0 all files are whole, 1 one is not, 2 usage, 6 there was no file.
 """
 import json
 import pathlib
