@@ -128,7 +128,8 @@ def check(twinstep, root):
     require(games.get("must-fail", 0) >= 1, "no recording is required to fail")
     require(hashes > 0, "no hash was checked")
     print(
-        f"corpus: {sum(games.values())} recordings, {hashes} hashes checked, {games['must-fail']} failed as it must"
+        f"corpus: {sum(games.values())} recordings, {hashes} hashes checked, "
+        f"{games['must-fail']} failed as it must"
     )
 
 
