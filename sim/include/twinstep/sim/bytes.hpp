@@ -66,7 +66,13 @@ public:
         u8(static_cast<std::uint8_t>(value));
     }
 
-    void bytes(ByteView view) { target_.insert(target_.end(), view.begin(), view.end()); }
+    void bytes(ByteView view) {
+        if (!view.empty()) {
+            const std::size_t offset = target_.size();
+            target_.resize(offset + view.size());
+            std::memcpy(target_.data() + offset, view.data(), view.size());
+        }
+    }
 
     /// A varint length, then the text.
     void text(std::string_view view) {
