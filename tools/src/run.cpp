@@ -13,8 +13,9 @@
 #include <exception>
 
 #if defined(_WIN32)
-#include <fcntl.h>
 #include <io.h>
+
+#include <fcntl.h>
 #endif
 
 namespace twinstep::tools {
