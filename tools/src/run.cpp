@@ -12,6 +12,12 @@
 #include <cstdio>
 #include <exception>
 
+#if defined(_WIN32)
+#include <io.h>
+
+#include <fcntl.h>
+#endif
+
 namespace twinstep::tools {
 
 namespace {
@@ -43,9 +49,17 @@ Exit act(const Action& action, Context& context) {
     }
 }
 
+/// Makes the output the same bytes on every system: Windows would end lines with CR LF.
+void plain_newlines() {
+#if defined(_WIN32)
+    _setmode(_fileno(stdout), _O_BINARY);
+#endif
+}
+
 } // namespace
 
 int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) {
+    plain_newlines();
     Context context(games);
     Action action;
     CLI::App app("Deterministic replay: record, replay and prove every tick.", "twinstep");
