@@ -507,10 +507,9 @@ Result<ImportReport> Importer::finish() {
 }
 
 /// Reads a line without its end; false at the end of the text. `line` never grows beyond the limit
-/// by more than a byte.
-bool read_line(std::istream& text, std::string& line) {
+/// by more than a byte. A buffer may throw where the system fails to read.
+bool read_line(std::streambuf* buffer, std::string& line) {
     line.clear();
-    std::streambuf* buffer = text.rdbuf();
     using Traits = std::istream::traits_type;
     bool any = false;
     while (line.size() <= text_line_bytes_max) {
@@ -530,6 +529,18 @@ bool read_line(std::istream& text, std::string& line) {
     return true;
 }
 
+/// Errors: io_error.
+Result<bool> try_read_line(std::istream& text, std::string& line) {
+    if (text.bad() || text.rdbuf() == nullptr) {
+        return fail(Error(Errc::io_error, "read", "the stream is bad"));
+    }
+    try {
+        return read_line(text.rdbuf(), line);
+    } catch (const std::exception& exception) {
+        return fail(Error(Errc::io_error, "read", exception.what()));
+    }
+}
+
 } // namespace
 
 Result<ImportReport>
@@ -537,7 +548,16 @@ import_text(std::istream& text, std::unique_ptr<FileSink> sink, const ImportOpti
     Importer importer(std::move(sink), options);
     std::string line;
     std::uint64_t number = 0;
-    while (read_line(text, line)) {
+    while (true) {
+        const Result<bool> read = try_read_line(text, line);
+        if (!read) {
+            return fail(Error(read.error().code,
+                              read.error().field,
+                              "line " + std::to_string(number + 1) + ": " + read.error().detail));
+        }
+        if (!*read) {
+            break;
+        }
         ++number;
         if (line.size() > text_line_bytes_max) {
             return fail(Error(
@@ -546,9 +566,6 @@ import_text(std::istream& text, std::unique_ptr<FileSink> sink, const ImportOpti
         if (auto imported = importer.line(line); !imported) {
             return fail(imported.error());
         }
-    }
-    if (text.bad()) {
-        return fail(Error(Errc::io_error, "read", "line " + std::to_string(number + 1)));
     }
     return importer.finish();
 }
