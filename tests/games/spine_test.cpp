@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The whole spine under each reference game: driver, recorder, playback and verifier, what they
 // hash and what they allocate.
-#include "../support/allocation_counter.hpp"
+#include "allocation_counter.hpp"
 #include "marine/marine.hpp"
 #include "pile/pile.hpp"
 #include "swarm/swarm.hpp"
