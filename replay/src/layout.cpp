@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <random>
 #include <set>
 
@@ -82,13 +83,17 @@ bool is_utf8(std::string_view text) {
     return true;
 }
 
-SessionId make_session_id() {
+Result<SessionId> make_session_id() {
     SessionId id;
-    // tidy: allow c-random: names a file's session; nothing that is simulated depends on it
-    std::random_device device;
-    for (std::size_t i = 0; i < id.size(); i += 4) {
-        const std::uint32_t word = device();
-        std::memcpy(id.data() + i, &word, sizeof(word));
+    try {
+        // tidy: allow c-random: names a file's session; nothing that is simulated depends on it
+        std::random_device device;
+        for (std::size_t i = 0; i < id.size(); i += 4) {
+            const std::uint32_t word = device();
+            std::memcpy(id.data() + i, &word, sizeof(word));
+        }
+    } catch (const std::exception& exception) {
+        return fail(Error(Errc::io_error, "session", exception.what()));
     }
     return id;
 }

@@ -2,14 +2,13 @@
 // The reader: nothing is handed out before its check, its place and its content were found right.
 #include "twinstep/replay/reader.hpp"
 
-#include "input.hpp"
+#include "head.hpp"
 #include "layout.hpp"
 
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 namespace twinstep::replay {
@@ -53,10 +52,7 @@ struct Reader::Impl {
     std::optional<Error> failure;
     std::vector<Defect> defects;
 
-    Result<ByteView> peek(std::size_t size);
-    Result<void> read_head();
-    Result<void> read_preamble(Bytes& covered);
-    Result<void> read_manifest(Bytes& covered);
+    Result<void> start();
     Result<Record> read_record();
     Result<std::size_t> measure(ByteView view) const;
     Result<void> accept(Record& record, ByteView bytes);
@@ -68,112 +64,15 @@ struct Reader::Impl {
     Error cut_or_corrupt(ByteView rest) const;
 };
 
-Result<ByteView> Reader::Impl::peek(std::size_t size) {
-    std::error_code error;
-    const ByteView view = window.peek(size, error);
-    if (error) {
-        return fail(Error(Errc::io_error, "read", error.message()).at(window.position()));
+Result<void> Reader::Impl::start() {
+    Result<GoodHead> good = read_head(window);
+    if (!good) {
+        return fail(std::move(good.error()).in(name));
     }
-    return view;
-}
-
-// --- head ---
-
-Result<void> Reader::Impl::read_preamble(Bytes& covered) {
-    const Result<ByteView> view = peek(preamble_bytes);
-    if (!view) {
-        return fail(view.error());
-    }
-    const std::size_t compared = std::min(view->size(), magic.size());
-    if (!std::equal(
-            magic.begin(), magic.begin() + compared, view->begin(), [](auto left, auto right) {
-                return left == static_cast<std::uint8_t>(right);
-            })) {
-        constexpr std::size_t name_bytes = 4;
-        if (view->size() >= name_bytes &&
-            std::memcmp(view->data(), magic.data(), name_bytes) == 0) {
-            return fail(
-                Error(Errc::corrupt_head, "magic", "line ends were converted on the way").at(4));
-        }
-        return fail(Error(Errc::not_a_recording, "magic").at(0));
-    }
-    if (view->size() < preamble_bytes) {
-        return fail(Error(Errc::truncated,
-                          "preamble",
-                          view->empty() ? "the file is empty" : "not even the preamble is whole")
-                        .at(view->size()));
-    }
-    Result<Head> decoded = decode_preamble(*view);
-    if (!decoded) {
-        return fail(decoded.error());
-    }
-    head = std::move(*decoded);
-    covered.assign(view->begin(), view->end());
-    window.skip(preamble_bytes);
-    return {};
-}
-
-Result<void> Reader::Impl::read_manifest(Bytes& covered) {
-    const auto cut = [this](const char* field, std::size_t more) {
-        return fail(Error(Errc::truncated, field, "the manifest is not whole")
-                        .at(window.position() + more));
-    };
-    const std::uint64_t start = window.position();
-    const Result<ByteView> length_view = peek(sizeof(std::uint32_t));
-    if (!length_view) {
-        return fail(length_view.error());
-    }
-    if (length_view->size() < sizeof(std::uint32_t)) {
-        return cut("manifest.size", length_view->size());
-    }
-    const std::uint32_t length = ByteReader(*length_view).u32("manifest.size");
-    if (length > manifest_bytes_max) {
-        return fail(Error(Errc::limit_exceeded, "manifest.size").at(start));
-    }
-    // In pieces, so that only bytes that are there are ever allocated for.
-    std::size_t missing = sizeof(length) + length + manifest_check_bytes;
-    while (missing > 0) {
-        const Result<ByteView> piece = peek(std::min(missing, record_bytes_max));
-        if (!piece) {
-            return fail(piece.error());
-        }
-        if (piece->empty()) {
-            return cut("manifest", 0);
-        }
-        covered.insert(covered.end(), piece->begin(), piece->end());
-        missing -= piece->size();
-        window.skip(piece->size());
-    }
-    const ByteView bytes = ByteView(covered).subspan(preamble_bytes + sizeof(length), length);
-    const std::uint64_t check =
-        ByteReader(ByteView(covered).last(manifest_check_bytes)).u64("manifest.check");
-    if (check != checksum64(ByteView(covered).first(covered.size() - manifest_check_bytes))) {
-        return fail(Error(Errc::corrupt_head, "manifest.check", "the check is wrong")
-                        .at(start + sizeof(length) + length));
-    }
-    Result<Manifest> manifest = decode_manifest(bytes);
-    if (!manifest) {
-        const std::uint64_t offset = manifest.error().offset.value_or(0);
-        return fail(as(Errc::corrupt_head, manifest.error()).at(start + sizeof(length) + offset));
-    }
-    head.manifest = std::move(*manifest);
-    return {};
-}
-
-Result<void> Reader::Impl::read_head() {
-    Bytes covered;
-    if (auto preamble = read_preamble(covered); !preamble) {
-        return preamble;
-    }
-    if (auto manifest = read_manifest(covered); !manifest) {
-        return manifest;
-    }
-    if (auto checked = check_manifest(head.manifest); !checked) {
-        return fail(std::move(checked.error()).at(preamble_bytes));
-    }
-    sections = *section_names(head.manifest);
+    head = std::move(good->head);
+    sections = std::move(good->sections);
+    chain = good->digest;
     place.session = head.session;
-    chain = head_digest(covered);
     good_bytes = window.position();
     begin_chunk_digest(digest, 0);
     return {};
@@ -211,7 +110,7 @@ Result<std::size_t> Reader::Impl::measure(ByteView view) const {
 }
 
 Result<Record> Reader::Impl::read_record() {
-    const Result<ByteView> view = peek(record_bytes_max);
+    const Result<ByteView> view = peek(window, record_bytes_max);
     if (!view) {
         return fail(view.error());
     }
@@ -410,16 +309,16 @@ Result<Reader> Reader::open(const std::string& path, ReadMode mode) {
         return fail(input.error());
     }
     auto impl = std::make_unique<Impl>(std::move(*input), mode, path);
-    if (auto head = impl->read_head(); !head) {
-        return fail(std::move(head.error()).in(path));
+    if (auto started = impl->start(); !started) {
+        return fail(started.error());
     }
     return Reader(std::move(impl));
 }
 
 Result<Reader> Reader::from_memory(ByteView bytes, ReadMode mode, std::string name) {
-    auto impl = std::make_unique<Impl>(memory_input(bytes), mode, name);
-    if (auto head = impl->read_head(); !head) {
-        return fail(std::move(head.error()).in(name));
+    auto impl = std::make_unique<Impl>(memory_input(bytes), mode, std::move(name));
+    if (auto started = impl->start(); !started) {
+        return fail(started.error());
     }
     return Reader(std::move(impl));
 }

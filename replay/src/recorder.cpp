@@ -19,7 +19,7 @@ struct Recorder::Impl {
     std::string path;
     std::optional<Error> refused; ///< Why recording stopped although the file is fine.
     Bytes section_bytes;
-    Hash128 state;
+    Hash128 state; ///< After the last step, or at the start.
     std::vector<Hash128> sections;
     std::uint64_t lost_ticks = 0;
     bool stepping = false; ///< A tick is written whose step has not returned.
@@ -67,7 +67,13 @@ Result<Head> make_head(Simulation& simulation, const RecorderOptions& options) {
         return fail(Error(Errc::wrong_tick, "tick", "a recording starts at tick 0"));
     }
     Head head;
-    head.session = options.session ? *options.session : make_session_id();
+    if (options.session) {
+        head.session = *options.session;
+    } else if (const Result<SessionId> drawn = make_session_id()) {
+        head.session = *drawn;
+    } else {
+        return fail(drawn.error());
+    }
     head.manifest = make_manifest(simulation.info(), simulation.setup());
     for (const auto& [key, value] : options.notes) {
         TWINSTEP_ASSERT(key.starts_with("record."));
@@ -98,6 +104,7 @@ Result<Recorder> Recorder::create(std::unique_ptr<FileSink> sink,
     auto impl = std::make_unique<Impl>(std::move(*writer));
     impl->section_bytes.resize(impl->writer.section_count());
     impl->sections.resize(impl->writer.section_count());
+    impl->state = simulation.hash().state;
     return Recorder(std::move(impl));
 }
 
@@ -123,13 +130,18 @@ Recorder::create(const std::string& path, Simulation& simulation, const Recorder
 }
 
 void Recorder::before(const TickBegin& begin) {
+    TWINSTEP_ASSERT(impl_ != nullptr);
     Impl& impl = *impl_;
+    // Somebody loaded another state: what follows is not the session that was recorded.
     if (!impl.stopped() && begin.tick.value != impl.writer.ticks()) {
-        // Somebody loaded another state: what follows is not the session that was recorded.
         impl.refused = Error(Errc::wrong_tick,
                              "tick",
                              "tick " + std::to_string(begin.tick.value) + " came after " +
                                  std::to_string(impl.writer.ticks()) + " ticks");
+    }
+    if (!impl.stopped() && !impl.stepping && begin.hashes.state != impl.state) {
+        impl.refused = Error(
+            Errc::wrong_tick, "state", "the state changed between two ticks, by a load or a reset");
     }
     if (!impl.stopped() && begin.hashes.sections.size() != impl.sections.size()) {
         impl.refused = Error(Errc::corrupt_record, sections_key, "the sections have changed");
@@ -152,6 +164,7 @@ void Recorder::before(const TickBegin& begin) {
 }
 
 void Recorder::after(const StateHashes& hashes) {
+    TWINSTEP_ASSERT(impl_ != nullptr);
     Impl& impl = *impl_;
     if (impl.stopped() || !impl.stepping || hashes.sections.size() != impl.sections.size()) {
         return;
@@ -183,6 +196,7 @@ Result<void> Recorder::Impl::finish() {
 }
 
 Result<void> Recorder::close() {
+    TWINSTEP_ASSERT(impl_ != nullptr);
     Impl& impl = *impl_;
     if (!impl.closed) {
         if (!impl.stopped()) {
@@ -198,6 +212,7 @@ Result<void> Recorder::close() {
 }
 
 RecorderStatus Recorder::status() const {
+    TWINSTEP_ASSERT(impl_ != nullptr);
     const Impl& impl = *impl_;
     return {impl.writer.ticks(),
             impl.lost_ticks,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Export to text. The only users of the JSON library are this file and text_import.cpp.
+// Export to text.
 #include "twinstep/replay/text.hpp"
 
-// tidy: allow third-party: the text form is JSON, and only these two files see the library
+// tidy: allow third-party: the text form is JSON, and only its own files see the library
 #include <nlohmann/json.hpp>
 
 #include <bit>

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Import from text that anybody may have written.
 #include "layout.hpp"
+#include "text_object.hpp"
 
 #include "twinstep/replay/text.hpp"
 #include "twinstep/replay/writer.hpp"
 
-// tidy: allow third-party: the text form is JSON, and only these two files see the library
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <istream>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,163 +18,7 @@ namespace twinstep::replay {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr int depth_max = 8;
-
-/// Every digit's value, or 16 for what is no lower-case digit.
-unsigned digit(char c) {
-    if (c >= '0' && c <= '9') {
-        return static_cast<unsigned>(c - '0');
-    }
-    return c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10 : 16;
-}
-
-std::optional<Bytes> from_hex(std::string_view text) {
-    if (text.size() % 2 != 0) {
-        return std::nullopt;
-    }
-    Bytes bytes;
-    bytes.reserve(text.size() / 2);
-    for (std::size_t i = 0; i < text.size(); i += 2) {
-        const unsigned high = digit(text[i]);
-        const unsigned low = digit(text[i + 1]);
-        if (high > 15 || low > 15) {
-            return std::nullopt;
-        }
-        bytes.push_back(static_cast<std::byte>(high * 16 + low));
-    }
-    return bytes;
-}
-
-/// One JSON object whose keys are taken one by one; the first thing that is wrong stays.
-class Object {
-public:
-    Object(const Json& json, std::uint64_t line)
-        : json_(json)
-        , line_(line) {
-        if (!json.is_object()) {
-            refuse({}, "not a JSON object");
-        }
-    }
-
-    bool ok() const { return !error_; }
-
-    const Error& error() const { return *error_; }
-
-    void refuse(std::string_view key, std::string_view reason) {
-        if (!error_) {
-            error_ = Error(Errc::bad_text,
-                           shown(key),
-                           "line " + std::to_string(line_) + ": " + std::string(reason));
-        }
-    }
-
-    /// The value of a key, or nothing.
-    const Json* find(const char* key) {
-        seen_.insert(key);
-        if (!ok()) {
-            return nullptr;
-        }
-        const auto found = json_.find(key);
-        return found == json_.end() ? nullptr : &*found;
-    }
-
-    const Json* need(const char* key) {
-        const Json* value = find(key);
-        if (value == nullptr) {
-            refuse(key, "the key is missing");
-        }
-        return value;
-    }
-
-    std::string text(const char* key) {
-        const Json* value = need(key);
-        if (value == nullptr || !value->is_string()) {
-            refuse(key, "must be a string");
-            return {};
-        }
-        return value->get<std::string>();
-    }
-
-    std::uint64_t number(const char* key, std::uint64_t limit) {
-        const Json* value = need(key);
-        if (value == nullptr || !value->is_number_unsigned() ||
-            value->get<std::uint64_t>() > limit) {
-            refuse(key, "must be a whole number of at most " + std::to_string(limit));
-            return 0;
-        }
-        return value->get<std::uint64_t>();
-    }
-
-    /// A 64-bit number as a string.
-    std::uint64_t long_number(const char* key) {
-        const std::string digits = text(key);
-        std::uint64_t value = 0;
-        const char* end = digits.data() + digits.size();
-        const auto parsed = std::from_chars(digits.data(), end, value);
-        if (digits.empty() || parsed.ec != std::errc{} || parsed.ptr != end) {
-            refuse(key, "must be a whole number in quotes");
-        }
-        return value;
-    }
-
-    Bytes hex(const char* key, std::size_t bytes_max) { return hex(key, text(key), bytes_max); }
-
-    Bytes hex(std::string_view key, const std::string& digits, std::size_t bytes_max) {
-        std::optional<Bytes> bytes = from_hex(digits);
-        if (!bytes || bytes->size() > bytes_max) {
-            refuse(key,
-                   "must be lower-case hex of at most " + std::to_string(bytes_max) + " bytes");
-            return {};
-        }
-        return std::move(*bytes);
-    }
-
-    /// A number of `digits` hexadecimal digits, most significant first.
-    std::uint64_t hex_number(std::string_view key, std::string_view text, std::size_t digits) {
-        std::uint64_t value = 0;
-        bool valid = text.size() == digits;
-        for (const char c : text) {
-            valid = valid && digit(c) < 16;
-            value = value << 4 | (digit(c) & 15U);
-        }
-        if (!valid) {
-            refuse(key, "must have " + std::to_string(digits) + " lower-case hex digits");
-        }
-        return value;
-    }
-
-    Hash128 hash(std::string_view key, const std::string& text) {
-        constexpr std::size_t digits = 16;
-        if (text.size() != 2 * digits) {
-            refuse(key, "must have 32 lower-case hex digits");
-            return {};
-        }
-        const std::string_view view = text;
-        return {hex_number(key, view.substr(digits), digits),
-                hex_number(key, view.substr(0, digits), digits)};
-    }
-
-    /// Refuses keys that nobody asked for: a misspelt key must not be ignored.
-    void finish() {
-        if (!ok()) {
-            return;
-        }
-        for (const auto& [key, value] : json_.items()) {
-            if (!seen_.contains(key)) {
-                refuse(key, "the key is not known");
-                return;
-            }
-        }
-    }
-
-private:
-    const Json& json_;
-    std::uint64_t line_;
-    std::set<std::string, std::less<>> seen_;
-    std::optional<Error> error_;
-};
 
 class Importer {
 public:
@@ -190,17 +30,17 @@ public:
     Result<ImportReport> finish();
 
 private:
-    Result<void> head(Object& object);
-    Result<void> record(Object& object, const std::string& type);
-    Result<void> tick(Object& object);
-    Result<void> chunk_end(Object& object);
-    Result<void> trailer(Object& object);
-    Result<void> other(Object& object);
-    void slots(Object& object, Tick tick);
-    void slot(Object& object, std::uint16_t index, const Json& value);
-    void events(Object& object);
-    Result<void> written(Object& object, const Result<void>& result);
-    void claim(Object& object, const char* key, const Hash128& actual);
+    Result<void> head(TextObject& object);
+    Result<void> record(TextObject& object, const std::string& type);
+    Result<void> tick(TextObject& object);
+    Result<void> chunk_end(TextObject& object);
+    Result<void> trailer(TextObject& object);
+    Result<void> other(TextObject& object);
+    void slots(TextObject& object, Tick tick);
+    void slot(TextObject& object, std::uint16_t index, const Json& value);
+    void events(TextObject& object);
+    Result<void> written(TextObject& object, const Result<void>& result);
+    void claim(TextObject& object, const char* key, const Hash128& actual);
 
     std::unique_ptr<FileSink> sink_;
     ImportOptions options_;
@@ -220,7 +60,7 @@ Result<void> Importer::line(const std::string& text) {
         return !too_deep;
     };
     const Json json = Json::parse(text, guard, false);
-    Object object(json, line_);
+    TextObject object(json, line_);
     if (json.is_discarded() || too_deep) {
         const std::string reason = too_deep ? "nested too deeply" : "not JSON";
         return fail(Error(Errc::bad_text, {}, "line " + std::to_string(line_) + ": " + reason));
@@ -240,7 +80,7 @@ Result<void> Importer::line(const std::string& text) {
     return writer_ ? record(object, type) : head(object);
 }
 
-Result<void> Importer::head(Object& object) {
+Result<void> Importer::head(TextObject& object) {
     Head head;
     if (object.number("major", UINT16_MAX) != format_major) {
         object.refuse("major", "must be " + std::to_string(format_major));
@@ -277,7 +117,7 @@ Result<void> Importer::head(Object& object) {
     return {};
 }
 
-Result<void> Importer::record(Object& object, const std::string& type) {
+Result<void> Importer::record(TextObject& object, const std::string& type) {
     if (type == "tick") {
         return tick(object);
     }
@@ -295,7 +135,7 @@ Result<void> Importer::record(Object& object, const std::string& type) {
 }
 
 /// After a record: what the writer says, then the check that the line claims.
-Result<void> Importer::written(Object& object, const Result<void>& result) {
+Result<void> Importer::written(TextObject& object, const Result<void>& result) {
     if (!result) {
         if (result.error().code == Errc::limit_exceeded) {
             object.refuse(result.error().field, result.error().code.message());
@@ -313,7 +153,7 @@ Result<void> Importer::written(Object& object, const Result<void>& result) {
     return object.ok() ? Result<void>{} : fail(object.error());
 }
 
-void Importer::claim(Object& object, const char* key, const Hash128& actual) {
+void Importer::claim(TextObject& object, const char* key, const Hash128& actual) {
     if (object.find(key) == nullptr || options_.recompute) {
         return;
     }
@@ -322,7 +162,7 @@ void Importer::claim(Object& object, const char* key, const Hash128& actual) {
     }
 }
 
-void Importer::slot(Object& object, std::uint16_t index, const Json& value) {
+void Importer::slot(TextObject& object, std::uint16_t index, const Json& value) {
     if (value.is_null()) {
         return;
     }
@@ -349,7 +189,7 @@ void Importer::slot(Object& object, std::uint16_t index, const Json& value) {
     }
 }
 
-void Importer::slots(Object& object, Tick tick) {
+void Importer::slots(TextObject& object, Tick tick) {
     const Json* list = object.need("slots");
     if (list == nullptr || !list->is_array() || list->size() > slots_max) {
         object.refuse("slots", "must be a list of at most " + std::to_string(slots_max));
@@ -361,7 +201,7 @@ void Importer::slots(Object& object, Tick tick) {
     }
 }
 
-void Importer::events(Object& object) {
+void Importer::events(TextObject& object) {
     const Json* list = object.find("events");
     if (list == nullptr) {
         return;
@@ -371,7 +211,7 @@ void Importer::events(Object& object) {
         return;
     }
     for (const Json& value : *list) {
-        Object event(value, line_);
+        TextObject event(value, line_);
         const auto kind = static_cast<EventKind>(event.number("kind", UINT8_MAX));
         const Bytes payload = event.hex("payload", event_bytes_max);
         const bool has_slot = event.find("slot") != nullptr;
@@ -392,7 +232,7 @@ void Importer::events(Object& object) {
     }
 }
 
-Result<void> Importer::tick(Object& object) {
+Result<void> Importer::tick(TextObject& object) {
     constexpr std::size_t hash_digits = 8;
     const Tick tick{object.long_number("tick")};
     if (object.ok() && tick.value != writer_->ticks()) {
@@ -423,7 +263,7 @@ Result<void> Importer::tick(Object& object) {
                    writer_->write_tick(static_cast<std::uint32_t>(hash), sections, encoded_));
 }
 
-Result<void> Importer::chunk_end(Object& object) {
+Result<void> Importer::chunk_end(TextObject& object) {
     const std::uint64_t ticks = writer_->ticks();
     if (writer_->chunk_ticks() == 0) {
         object.refuse("type", "a chunk needs a tick");
@@ -465,7 +305,7 @@ Result<void> Importer::chunk_end(Object& object) {
     return written(object, result);
 }
 
-Result<void> Importer::trailer(Object& object) {
+Result<void> Importer::trailer(TextObject& object) {
     if (writer_->chunk_records() != 0) {
         object.refuse("type", "the last chunk has no end");
     }
@@ -482,7 +322,7 @@ Result<void> Importer::trailer(Object& object) {
     return written(object, writer_->write_trailer());
 }
 
-Result<void> Importer::other(Object& object) {
+Result<void> Importer::other(TextObject& object) {
     const auto tag = static_cast<std::uint8_t>(object.number("tag", UINT8_MAX));
     if (object.ok() && tag <= static_cast<std::uint8_t>(RecordTag::trailer)) {
         object.refuse("tag", "has a line type of its own");
@@ -507,10 +347,9 @@ Result<ImportReport> Importer::finish() {
 }
 
 /// Reads a line without its end; false at the end of the text. `line` never grows beyond the limit
-/// by more than a byte.
-bool read_line(std::istream& text, std::string& line) {
+/// by more than a byte. A buffer may throw where the system fails to read.
+bool read_line(std::streambuf* buffer, std::string& line) {
     line.clear();
-    std::streambuf* buffer = text.rdbuf();
     using Traits = std::istream::traits_type;
     bool any = false;
     while (line.size() <= text_line_bytes_max) {
@@ -530,6 +369,18 @@ bool read_line(std::istream& text, std::string& line) {
     return true;
 }
 
+/// Errors: io_error.
+Result<bool> try_read_line(std::istream& text, std::string& line) {
+    if (text.bad() || text.rdbuf() == nullptr) {
+        return fail(Error(Errc::io_error, "read", "the stream is bad"));
+    }
+    try {
+        return read_line(text.rdbuf(), line);
+    } catch (const std::exception& exception) {
+        return fail(Error(Errc::io_error, "read", exception.what()));
+    }
+}
+
 } // namespace
 
 Result<ImportReport>
@@ -537,7 +388,16 @@ import_text(std::istream& text, std::unique_ptr<FileSink> sink, const ImportOpti
     Importer importer(std::move(sink), options);
     std::string line;
     std::uint64_t number = 0;
-    while (read_line(text, line)) {
+    while (true) {
+        const Result<bool> read = try_read_line(text, line);
+        if (!read) {
+            return fail(Error(read.error().code,
+                              read.error().field,
+                              "line " + std::to_string(number + 1) + ": " + read.error().detail));
+        }
+        if (!*read) {
+            break;
+        }
         ++number;
         if (line.size() > text_line_bytes_max) {
             return fail(Error(
@@ -546,9 +406,6 @@ import_text(std::istream& text, std::unique_ptr<FileSink> sink, const ImportOpti
         if (auto imported = importer.line(line); !imported) {
             return fail(imported.error());
         }
-    }
-    if (text.bad()) {
-        return fail(Error(Errc::io_error, "read", "line " + std::to_string(number + 1)));
     }
     return importer.finish();
 }

@@ -63,10 +63,8 @@ Result<void> Writer::Impl::put(ByteView data) {
     while (!data.empty()) {
         std::error_code failure;
         const std::size_t written = sink->write(data, failure);
-        if (failure == std::errc::interrupted) {
-            continue;
-        }
-        if (failure || written == 0 || written > data.size()) {
+        const bool interrupted = failure == std::errc::interrupted;
+        if ((failure && !interrupted) || (!failure && written == 0) || written > data.size()) {
             stop(Error(
                 Errc::io_error, "write", failure ? failure.message() : "nothing was written"));
             return fail(*error);

@@ -4,6 +4,10 @@
 
 #include "twinstep/sim/assert.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
 namespace twinstep {
 
 void TickFrame::reset(Tick tick, std::size_t slot_count) {
@@ -17,7 +21,18 @@ void TickFrame::reset(Tick tick, std::size_t slot_count) {
 
 std::uint32_t TickFrame::store(ByteView bytes) {
     const std::size_t offset = pool_.size();
-    pool_.insert(pool_.end(), bytes.begin(), bytes.end());
+    TWINSTEP_ASSERT(bytes.size() <= UINT32_MAX - offset);
+    const std::less<const std::byte*> before;
+    const bool own =
+        !before(bytes.data(), pool_.data()) && before(bytes.data(), pool_.data() + pool_.size());
+    if (own) {
+        // The pool may move while it grows; the place within it stays.
+        const std::ptrdiff_t place = bytes.data() - pool_.data();
+        pool_.resize(offset + bytes.size());
+        std::copy_n(pool_.begin() + place, bytes.size(), pool_.end() - std::ssize(bytes));
+    } else {
+        pool_.insert(pool_.end(), bytes.begin(), bytes.end());
+    }
     return static_cast<std::uint32_t>(offset);
 }
 

@@ -30,6 +30,9 @@ Result<void> check_setup(const SimulationInfo& info, const Setup& setup) {
 }
 
 Result<void> check_frame(const TickFrame& frame, Tick tick, std::uint16_t slots) {
+    if (tick.value >= tick_max) {
+        return fail(Error(SimErrc::limit_exceeded, "tick", "there is no state after this one"));
+    }
     if (frame.tick() != tick) {
         return fail(Error(SimErrc::wrong_tick,
                           "tick",
@@ -50,8 +53,18 @@ Error input_error(Error error, std::size_t slot) {
     return error;
 }
 
-Error load_exception(const std::exception& exception) {
-    return Error(SimErrc::malformed, "value", exception.what());
+Result<void> check_snapshot_seed(std::uint64_t found, std::uint64_t seed) {
+    if (found != seed) {
+        return fail(Error(SimErrc::bad_setup,
+                          "random.draws.seed",
+                          "the snapshot is of seed " + std::to_string(found) +
+                              ", this session has " + std::to_string(seed)));
+    }
+    return {};
+}
+
+Error thrown(SimErrc code, const char* field, const char* what) {
+    return Error(code, field, what);
 }
 
 } // namespace twinstep::detail

@@ -37,23 +37,18 @@ void combine(Hasher& hasher, StateHashes& hashes) {
 
 BufferSink::BufferSink(Bytes& target)
     : target_(target) {
-    const std::size_t used = target_.size();
-    target_.resize(std::max(target_.capacity(), used));
-    cursor_ = target_.data() + used;
-    limit_ = target_.data() + target_.size();
+    cursor_ = stage_.data();
+    limit_ = stage_.data() + stage_.size();
 }
 
 void BufferSink::make_room(std::size_t size) {
-    const std::size_t used_bytes = used();
-    target_.resize(std::max(used_bytes + size, target_.size() * 2));
-    cursor_ = target_.data() + used_bytes;
-    limit_ = target_.data() + target_.size();
+    TWINSTEP_ASSERT(size <= stage_bytes);
+    finish();
 }
 
 void BufferSink::put_run(ByteView bytes) {
-    if (!bytes.empty()) {
-        put(bytes.data(), bytes.size());
-    }
+    finish();
+    target_.insert(target_.end(), bytes.begin(), bytes.end());
 }
 
 void BufferSink::begin_section(std::string_view name) {
@@ -63,18 +58,22 @@ void BufferSink::begin_section(std::string_view name) {
     put(name.data(), name.size());
     const std::uint64_t unknown = 0;
     put(&unknown, sizeof(unknown));
-    section_start_ = used();
+    finish();
+    section_start_ = target_.size();
 }
 
 void BufferSink::end_section() {
+    finish();
     const std::uint64_t size =
-        detail::little_endian(static_cast<std::uint64_t>(used() - section_start_));
+        detail::little_endian(static_cast<std::uint64_t>(target_.size() - section_start_));
     std::memcpy(target_.data() + section_start_ - sizeof(size), &size, sizeof(size));
 }
 
 void BufferSink::finish() {
-    target_.resize(used());
-    limit_ = cursor_;
+    const auto staged = static_cast<std::size_t>(cursor_ - stage_.data());
+    const ByteView bytes = ByteView(stage_).first(staged);
+    target_.insert(target_.end(), bytes.begin(), bytes.end());
+    cursor_ = stage_.data();
 }
 
 // --- HashSink ---
@@ -83,6 +82,8 @@ void HashSink::begin(Tick tick, StateHashes& hashes) {
     hashes_ = &hashes;
     hashes_->tick = tick;
     section_count_ = 0;
+    // A game whose serialize threw half-way has left its section open.
+    in_section_ = false;
     cursor_ = nullptr;
     limit_ = nullptr;
 }
@@ -94,6 +95,7 @@ void HashSink::begin_section(std::string_view name) {
         TWINSTEP_ASSERT(is_section_name(name));
         hashes_->sections.push_back({std::string(name), {}});
     } else if (hashes_->sections[section_count_].name != name) {
+        TWINSTEP_ASSERT(is_section_name(name));
         hashes_->sections[section_count_].name = name;
     }
     in_section_ = true;

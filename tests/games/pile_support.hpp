@@ -121,11 +121,6 @@ inline std::size_t sleepers(const Pile& game) {
     return count;
 }
 
-/// Calls of operator new so far, in the test programs that link pile_allocations.cpp.
-std::uint64_t allocation_count();
-/// False under AddressSanitizer, where allocation_count stays 0.
-bool counts_allocations();
-
 /// The seed of a randomised test: TWINSTEP_TEST_SEED, or a fixed one.
 inline std::uint64_t test_seed() {
     const char* text = std::getenv("TWINSTEP_TEST_SEED");

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <fstream>
+
 using namespace twinstep;
 using namespace twinstep::replay;
 
@@ -168,4 +170,17 @@ TEST_CASE("an import never writes over a file and leaves nothing of a failed one
     const auto again = import_text(stream, path);
     REQUIRE_FALSE(again);
     CHECK(again.error().code == Errc::already_exists);
+}
+
+TEST_CASE("a text that cannot be read is an error of the system, not the end of the text",
+          "[replay][fault]") {
+    // A directory opens as a file and fails at the first read.
+    const ScratchDirectory directory;
+    std::ifstream stream(directory.file("."), std::ios::binary);
+    REQUIRE(stream);
+    auto plan = std::make_shared<SinkPlan>();
+    const auto report = import_text(stream, std::make_unique<MemorySink>(plan));
+    REQUIRE_FALSE(report);
+    CHECK(report.error().code == Errc::io_error);
+    CHECK(report.error().detail.starts_with("line 1: "));
 }

@@ -19,7 +19,7 @@ public:
     virtual ~FileSink() = default;
 
     /// Appends some or all of `bytes` in one system call and says how many. Zero without an error
-    /// is taken as a failure. std::errc::interrupted is tried again by the caller.
+    /// is taken as a failure. After std::errc::interrupted the caller goes on with the rest.
     virtual std::size_t write(ByteView bytes, std::error_code& error) = 0;
     /// Cuts the file to `size` bytes; the next write goes there.
     virtual std::error_code truncate(std::uint64_t size) = 0;

@@ -47,8 +47,9 @@ inline constexpr const char* sections_key = "record.sections";
 /// 128 random bits that every record of a recording is bound to.
 using SessionId = std::array<std::byte, 16>;
 
-/// A fresh session id from the system. Thread: any.
-SessionId make_session_id();
+/// A fresh session id from the system. Thread: any. Errors: io_error if the system has no random
+/// numbers to give.
+Result<SessionId> make_session_id();
 /// 32 lower-case hexadecimal digits, first byte first.
 std::string to_hex(const SessionId& id);
 /// Lower-case hexadecimal digits, first byte first.

@@ -32,7 +32,9 @@ struct RecorderStatus {
 };
 
 /// Records every tick before its step, so that the inputs of a step that kills the process are in
-/// the file. A failing disk stops the recording, never the game.
+/// the file. A failing disk stops the recording, never the game; so does a state that was loaded or
+/// reset meanwhile, because the file would not lead to it. Several recorders may share a driver.
+/// Add it to the driver where it stays: nothing may be called on a recorder that was moved from.
 /// Thread: the driver's.
 class Recorder final : public Observer {
 public:

@@ -57,7 +57,8 @@ public:
     /// Empties the frame. Requires slot_count <= slots_max.
     void reset(Tick tick, std::size_t slot_count);
 
-    /// Sets a slot's input. Requires a slot below slot_count() and at most input_bytes_max bytes.
+    /// Sets a slot's input. The bytes may be another input of this frame. Requires a slot below
+    /// slot_count() and at most input_bytes_max bytes.
     void set_input(Slot slot, ByteView bytes, bool substituted = false);
 
     /// Appends an event. Requires at most events_max events and event_bytes_max payload bytes.

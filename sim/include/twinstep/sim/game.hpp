@@ -40,9 +40,11 @@ struct Step {
     Random& random; ///< Fresh at every tick, keyed by seed and tick; its draws are counted.
 };
 
-/// What a game's class provides. Optional: `static constexpr std::uint32_t version`,
-/// `slots_min`, `slots_max` (std::uint16_t, default 1), `static const std::string_view
-/// source_digest`, and `static Result<void> check(const Setup&)`, which refuses a set-up.
+/// What a game's class provides. `reset`, `check` and a loading `serialize` may throw: that refuses
+/// the set-up or the snapshot. `step` and a saving `serialize` must not. Optional: `static
+/// constexpr std::uint32_t version`, `slots_min`, `slots_max` (std::uint16_t, default 1), `static
+/// const std::string_view source_digest`, and `static Result<void> check(const Setup&)`, which
+/// refuses a set-up.
 template <class G>
 concept Game = std::default_initializable<G> && std::default_initializable<typename G::Input> &&
     requires(G game, const Setup& setup, const Step<typename G::Input>& step) {
@@ -111,11 +113,15 @@ private:
     template <class Archive>
     static void walk(Archive& archive, const Draws& draws, const G& game);
 
+    /// A game in state 0 of a session. Errors: bad_setup, if it throws.
+    static Result<std::unique_ptr<G>> start(const Setup& setup);
+
     SimulationInfo info_;
     Setup setup_;
     Tick tick_;
     Draws draws_;
     std::unique_ptr<G> game_;
+    bool started_ = false;
     bool prepared_ = false;
     bool hashed_ = false;
     InArchive input_archive_;

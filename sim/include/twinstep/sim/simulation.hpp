@@ -61,8 +61,8 @@ public:
     virtual Tick tick() const = 0;
 
     /// Decodes the inputs of the next step. The frame must stay as it is until then: events are
-    /// not copied. Errors: wrong_tick, wrong_slots, or what an input's bytes are wrong in; the
-    /// state is unchanged.
+    /// not copied. Requires a reset. Errors: wrong_tick, wrong_slots, limit_exceeded (state
+    /// tick_max has no step), or what an input's bytes are wrong in; the state is unchanged.
     virtual Result<void> prepare(const TickFrame& frame) = 0;
 
     /// Takes the prepared step. Requires a successful prepare since the last step.
@@ -75,7 +75,8 @@ public:
     virtual void save(Bytes& target) = 0;
 
     /// Goes to the state of a snapshot that `save` of an equal simulation with an equal set-up
-    /// made. Errors: as for hostile bytes; the state is then unchanged.
+    /// made. Requires a reset. Errors: as for hostile bytes; bad_setup if the snapshot is of
+    /// another seed; the state is then unchanged.
     virtual Result<void> load(ByteView snapshot) = 0;
 
     /// Shows the state as a named tree.

@@ -16,7 +16,8 @@ inline constexpr std::uint64_t snapshot_bytes_max = std::uint64_t{1} << 30;
 inline constexpr std::size_t sections_max = 64;
 
 /// Collects canonical bytes in a buffer that the caller owns. Sections are framed: name length
-/// (u8), name, byte count (u64), bytes.
+/// (u8), name, byte count (u64), bytes. Values are gathered in a small stage first, so that the
+/// buffer grows by what is written and is never filled with zeros in advance.
 class BufferSink final : public ByteSink {
 public:
     /// Appends to `target`. Call finish() before using it.
@@ -25,16 +26,17 @@ public:
     void put_run(ByteView bytes) override;
     void begin_section(std::string_view name) override;
     void end_section() override;
-    /// Cuts the buffer to what was written.
+    /// Moves what is left in the stage to the buffer.
     void finish();
 
 private:
-    void make_room(std::size_t size) override;
+    static constexpr std::size_t stage_bytes = 1024;
 
-    std::size_t used() const { return static_cast<std::size_t>(cursor_ - target_.data()); }
+    void make_room(std::size_t size) override;
 
     Bytes& target_;
     std::size_t section_start_ = 0;
+    std::array<std::byte, stage_bytes> stage_; // Written before it is read.
 };
 
 /// Hashes sections as they are written, without keeping their bytes.

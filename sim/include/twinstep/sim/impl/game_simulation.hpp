@@ -49,25 +49,46 @@ std::string_view game_source_digest() {
 
 /// What every game's set-up must satisfy. Errors: wrong_slots, bad_setup.
 Result<void> check_setup(const SimulationInfo& info, const Setup& setup);
-/// The frame is for this tick and these slots. Errors: wrong_tick, wrong_slots.
+/// The frame is for this tick and these slots, and is not the last there is. Errors: wrong_tick,
+/// wrong_slots, limit_exceeded.
 Result<void> check_frame(const TickFrame& frame, Tick tick, std::uint16_t slots);
 /// Names the slot whose input could not be decoded.
 Error input_error(Error error, std::size_t slot);
-/// The error for an exception that a user's `serialize` threw on bad bytes.
-Error load_exception(const std::exception& exception);
+/// A snapshot belongs to the session whose seed it holds. Errors: bad_setup.
+Result<void> check_snapshot_seed(std::uint64_t found, std::uint64_t seed);
+
+/// The error for an exception that a game's code threw.
+Error thrown(SimErrc code, const char* field, const char* what);
+
+/// Calls a game's code; what it throws becomes an error, so that nothing escapes from here.
+template <class Call>
+Result<void> contain(SimErrc code, const char* field, const Call& call) {
+    try {
+        call();
+    } catch (const std::exception& exception) {
+        return fail(thrown(code, field, exception.what()));
+    } catch (...) {
+        return fail(thrown(code, field, "an exception that is no std::exception"));
+    }
+    return {};
+}
+
+/// Decodes exactly one value. A user's `serialize` and Cereal's containers may throw on bytes that
+/// mean nothing.
+template <class Value>
+Result<void> decode_value(InArchive& archive, Value& value) {
+    if (Result<void> read = contain(SimErrc::malformed, "value", [&] { archive(value); }); !read) {
+        return read;
+    }
+    return archive.finish();
+}
 
 } // namespace detail
 
 template <class Input>
 Result<void> decode_input(ByteView bytes, Input& input) {
     InArchive archive(bytes);
-    // Cereal's containers may throw on bytes that mean nothing; nothing escapes from here.
-    try {
-        archive(input);
-    } catch (const std::exception& exception) {
-        return fail(detail::load_exception(exception));
-    }
-    return archive.finish();
+    return detail::decode_value(archive, input);
 }
 
 template <Game G>
@@ -96,21 +117,44 @@ void GameSimulation<G>::walk(Archive& archive, const Draws& draws, const G& game
 }
 
 template <Game G>
+Result<std::unique_ptr<G>> GameSimulation<G>::start(const Setup& setup) {
+    std::unique_ptr<G> game;
+    const auto reset = detail::contain(SimErrc::bad_setup, "reset", [&] {
+        game = std::make_unique<G>();
+        game->reset(setup);
+    });
+    if (!reset) {
+        return fail(reset.error());
+    }
+    return game;
+}
+
+template <Game G>
 Result<void> GameSimulation<G>::reset(const Setup& setup) {
     if (auto checked = detail::check_setup(info_, setup); !checked) {
         return checked;
     }
     if constexpr (requires { G::check(setup); }) {
-        if (Result<void> checked = G::check(setup); !checked) {
-            return checked;
+        Result<void> verdict;
+        const auto checked =
+            detail::contain(SimErrc::bad_setup, "check", [&] { verdict = G::check(setup); });
+        if (!checked || !verdict) {
+            return checked ? verdict : checked;
         }
     }
-    setup_ = setup;
+    // Everything that can fail comes before anything changes; `setup` may be setup_ itself.
+    Setup kept = setup;
+    std::vector<PlayerInput<Input>> players(kept.slots);
+    Result<std::unique_ptr<G>> game = start(kept);
+    if (!game) {
+        return fail(game.error());
+    }
+    setup_ = std::move(kept);
+    players_ = std::move(players);
+    game_ = std::move(*game);
     tick_ = Tick{0};
-    draws_ = Draws{setup.seed, 0};
-    game_ = std::make_unique<G>();
-    game_->reset(setup_);
-    players_.assign(setup_.slots, {});
+    draws_ = Draws{setup_.seed, 0};
+    started_ = true;
     prepared_ = false;
     hashed_ = false;
     return {};
@@ -118,6 +162,7 @@ Result<void> GameSimulation<G>::reset(const Setup& setup) {
 
 template <Game G>
 Result<void> GameSimulation<G>::prepare(const TickFrame& frame) {
+    TWINSTEP_ASSERT(started_);
     prepared_ = false;
     if (auto checked = detail::check_frame(frame, tick_, setup_.slots); !checked) {
         return checked;
@@ -130,13 +175,8 @@ Result<void> GameSimulation<G>::prepare(const TickFrame& frame) {
         player.input = Input{};
         if (given.present) {
             input_archive_.reset(frame.input(Slot{slot}));
-            try {
-                input_archive_(player.input);
-            } catch (const std::exception& exception) {
-                return fail(detail::input_error(detail::load_exception(exception), slot));
-            }
-            if (Result<void> finished = input_archive_.finish(); !finished) {
-                return fail(detail::input_error(std::move(finished.error()), slot));
+            if (auto decoded = detail::decode_value(input_archive_, player.input); !decoded) {
+                return fail(detail::input_error(std::move(decoded.error()), slot));
             }
         }
     }
@@ -183,23 +223,29 @@ void GameSimulation<G>::save(Bytes& target) {
 
 template <Game G>
 Result<void> GameSimulation<G>::load(ByteView snapshot) {
+    TWINSTEP_ASSERT(started_);
     InArchive archive(snapshot);
     const Result<Tick> tick = read_snapshot_head(archive.reader());
     if (!tick) {
         return fail(tick.error());
     }
-    auto game = std::make_unique<G>();
-    game->reset(setup_);
+    Result<std::unique_ptr<G>> game = start(setup_);
+    if (!game) {
+        return fail(game.error());
+    }
     Draws draws;
-    try {
-        walk(archive, draws, *game);
-    } catch (const std::exception& exception) {
-        return fail(detail::load_exception(exception));
+    const auto walked =
+        detail::contain(SimErrc::malformed, "value", [&] { walk(archive, draws, **game); });
+    if (!walked) {
+        return walked;
     }
     if (Result<void> finished = archive.finish(); !finished) {
         return finished;
     }
-    game_ = std::move(game);
+    if (auto checked = detail::check_snapshot_seed(draws.seed, setup_.seed); !checked) {
+        return checked;
+    }
+    game_ = std::move(*game);
     draws_ = draws;
     tick_ = *tick;
     prepared_ = false;

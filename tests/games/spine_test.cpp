@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// The whole spine under each reference game: driver, recorder, playback and verifier, what they
+// hash and what they allocate.
+#include "allocation_counter.hpp"
+#include "marine/marine.hpp"
+#include "pile/pile.hpp"
+#include "swarm/swarm.hpp"
+
+#include "twinstep/replay.hpp"
+#include "twinstep/sim.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace twinstep;
+
+namespace {
+
+/// Bots in every slot.
+template <class G>
+class Bots final : public Source {
+public:
+    Bots(std::uint64_t seed, std::uint16_t slots)
+        : seed_(seed)
+        , slots_(slots) {}
+
+    Result<Supply> next(Tick tick, TickFrame& frame) override {
+        frame.reset(tick, slots_);
+        for (std::uint16_t slot = 0; slot < slots_; ++slot) {
+            Random random(seed_, tick, 1000U + slot);
+            bytes_.clear();
+            encode_input(G::bot(random, tick, Slot{slot}), bytes_);
+            frame.set_input(Slot{slot}, bytes_);
+        }
+        return Supply::ready;
+    }
+
+private:
+    std::uint64_t seed_;
+    std::uint16_t slots_;
+    Bytes bytes_;
+};
+
+/// A file in memory whose room is there from the start.
+class RoomySink final : public replay::FileSink {
+public:
+    explicit RoomySink(Bytes& file)
+        : file_(file) {
+        file_.reserve(std::size_t{1} << 20);
+    }
+
+    std::size_t write(ByteView bytes, std::error_code&) override {
+        file_.insert(file_.end(), bytes.begin(), bytes.end());
+        return bytes.size();
+    }
+
+    std::error_code truncate(std::uint64_t size) override {
+        file_.resize(static_cast<std::size_t>(size));
+        return {};
+    }
+
+    std::error_code sync() override { return {}; }
+
+    std::error_code close() override { return {}; }
+
+private:
+    Bytes& file_;
+};
+
+/// Compares what observers are told with the hash of a snapshot's bytes, at every tick.
+class SnapshotHashes final : public Observer {
+public:
+    explicit SnapshotHashes(Simulation& simulation)
+        : simulation_(simulation) {}
+
+    void before(const TickBegin& begin) override { compare(begin.hashes); }
+
+    void after(const StateHashes& hashes) override { compare(hashes); }
+
+    std::uint64_t equal = 0;
+    std::uint64_t unequal = 0;
+
+private:
+    void compare(const StateHashes& told) {
+        simulation_.save(snapshot_);
+        const Result<StateHashes> actual = hash_snapshot(snapshot_);
+        const bool same = actual && actual->tick == told.tick && actual->state == told.state &&
+                          std::equal(actual->sections.begin(),
+                                     actual->sections.end(),
+                                     told.sections.begin(),
+                                     told.sections.end(),
+                                     [](const SectionHash& left, const SectionHash& right) {
+                                         return left.name == right.name && left.hash == right.hash;
+                                     });
+        ++(same ? equal : unequal);
+    }
+
+    Simulation& simulation_;
+    Bytes snapshot_;
+};
+
+template <class G>
+std::unique_ptr<Simulation> start(const Setup& setup) {
+    auto simulation = make_simulation<G>();
+    REQUIRE(simulation->reset(setup));
+    return simulation;
+}
+
+template <class G>
+void require_snapshot_hashes(const Setup& setup, std::uint64_t ticks) {
+    const auto simulation = start<G>(setup);
+    Bots<G> bots(setup.seed, setup.slots);
+    Driver driver(*simulation, bots);
+    SnapshotHashes hashes(*simulation);
+    driver.add(hashes);
+    REQUIRE(driver.advance(ticks));
+    CHECK(hashes.equal == 2 * ticks);
+    CHECK(hashes.unequal == 0);
+}
+
+/// Records and verifies; both without an allocation after the first ticks.
+template <class G>
+void require_quiet_spine(const Setup& setup, std::uint64_t warm_ticks, std::uint64_t ticks) {
+    Bytes file;
+    {
+        const auto simulation = start<G>(setup);
+        auto recorder = replay::Recorder::create(std::make_unique<RoomySink>(file), *simulation);
+        REQUIRE(recorder);
+        Bots<G> bots(setup.seed, setup.slots);
+        Driver driver(*simulation, bots);
+        driver.add(*recorder);
+        REQUIRE(driver.advance(warm_ticks));
+        const AllocationCounter allocations;
+        const auto advance = driver.advance(ticks);
+        const std::uint64_t count = allocations.count();
+        REQUIRE(advance);
+        CHECK(count == 0);
+        REQUIRE(recorder->close());
+    }
+    const auto simulation = start<G>(setup);
+    replay::Playback playback(*replay::Reader::from_memory(file));
+    Driver driver(*simulation, playback.source());
+    driver.add(playback.verifier());
+    REQUIRE(driver.advance(warm_ticks));
+    const AllocationCounter allocations;
+    const auto advance = driver.advance(ticks);
+    const std::uint64_t count = allocations.count();
+    REQUIRE(advance);
+    CHECK(advance->ticks == ticks);
+    CHECK(count == 0);
+    CHECK_FALSE(playback.verdict().divergence);
+    CHECK(playback.verdict().hashes_checked >= warm_ticks + ticks);
+}
+
+const Setup marine_setup{11, 4, {}};
+const Setup swarm_setup{5, 4, {{"units", "1000"}}};
+const Setup pile_setup{7, 1, {{"bodies", "200"}}};
+
+} // namespace
+
+TEST_CASE("the hash that observers get is the hash of the snapshot's bytes, section by section, at "
+          "every tick of every reference game",
+          "[games][property]") {
+    require_snapshot_hashes<games::Marine>(marine_setup, 400);
+    require_snapshot_hashes<games::Swarm>(swarm_setup, 120);
+    require_snapshot_hashes<games::Pile>(pile_setup, 400);
+}
+
+TEST_CASE("recording and verifying a reference game allocate nothing once it is under way",
+          "[games][unit]") {
+    SECTION("marine") {
+        require_quiet_spine<games::Marine>(marine_setup, 650, 600);
+    }
+    SECTION("swarm") {
+        require_quiet_spine<games::Swarm>(swarm_setup, 650, 100);
+    }
+    SECTION("pile") {
+        require_quiet_spine<games::Pile>(pile_setup, 650, 600);
+    }
+}
