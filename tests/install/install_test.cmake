@@ -29,12 +29,24 @@ foreach(package_file IN LISTS package_files)
     endforeach()
 endforeach()
 
+# The first block of C++ in README.md is a whole program, or newcomers stumble at once.
+file(READ "${source_dir}/README.md" readme)
+string(FIND "${readme}" "```cpp\n" begin)
+if(begin EQUAL -1)
+    message(FATAL_ERROR "README.md shows no game")
+endif()
+math(EXPR begin "${begin} + 7")
+string(SUBSTRING "${readme}" ${begin} -1 readme)
+string(FIND "${readme}" "\n```" end)
+string(SUBSTRING "${readme}" 0 ${end} game)
+file(WRITE "${work_dir}/walker.cpp" "${game}\n")
+
 function(configure_outside build result_name)
     execute_process(
         COMMAND
             "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/outside" -B "${build}" -G Ninja
             "-DCMAKE_PREFIX_PATH=${work_dir}/prefix" "-DCMAKE_CXX_COMPILER=${compiler}"
-            -DCMAKE_EXPORT_COMPILE_COMMANDS=ON ${ARGN}
+            -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "-DREADME_GAME=${work_dir}/walker.cpp" ${ARGN}
         RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output
     )
     set(${result_name} ${result} PARENT_SCOPE)
@@ -70,6 +82,20 @@ if(NOT output MATCHES "\"sled\"")
 endif()
 run("recording" "${outside}" record sled -o "${work_dir}/sled.twin" --from bot:1 --ticks 200 --json)
 run("verifying" "${outside}" verify "${work_dir}/sled.twin" --json)
+
+# The commands under the game in README.md.
+set(walker "${work_dir}/outside/walker")
+foreach(name IN ITEMS a b)
+    run("README: record" "${walker}" record walker -o "${work_dir}/${name}.twin" --from bot:7)
+endforeach()
+run("README: play" "${walker}" play "${work_dir}/a.twin" --frames 144)
+run("README: verify" "${walker}" verify "${work_dir}/a.twin")
+run("README: state" "${walker}" state "${work_dir}/a.twin" --at 100)
+run("README: diff" "${walker}" diff "${work_dir}/a.twin" "${work_dir}/b.twin")
+run("help" "${walker}" record --help)
+if(NOT output MATCHES "walker record walker -o")
+    message(FATAL_ERROR "the help of an outside program speaks of another one:\n${output}")
+endif()
 
 # The installed command, when this build has one, answers for itself.
 if(EXISTS "${build_dir}/tools/twinstep")

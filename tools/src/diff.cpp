@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // twinstep diff: the first differing tick, section and field of two recordings.
 #include "command.hpp"
+#include "options.hpp"
 #include "recordings.hpp"
 
 #include "twinstep/replay/difference.hpp"
@@ -49,7 +50,9 @@ Exit diff(Context& context, const DiffOptions& options) {
     const auto difference = replay::first_difference(
         *left->simulation, *right->simulation, std::move(left->reader), std::move(right->reader));
     if (!difference) {
-        return Context::refuse(difference.error());
+        Error error = difference.error();
+        return Context::refuse(
+            error.where.empty() ? std::move(error).in(options.left + ", " + options.right) : error);
     }
     Json object{{"same", difference->same()},
                 {"ticks_left", json_integer(difference->ticks_left)},
@@ -84,8 +87,8 @@ void declare_diff(CLI::App& app, Context& context, Action& action) {
                                   "First differing tick, section and field of two recordings",
                                   "twinstep diff a.twin b.twin");
     auto options = std::make_shared<DiffOptions>();
-    verb.add_option("left", options->left, "Recording")->required();
-    verb.add_option("right", options->right, "Recording")->required();
+    verb.add_option("left", options->left, "Recording")->required()->check(not_empty());
+    verb.add_option("right", options->right, "Recording")->required()->check(not_empty());
     verb.callback(
         [&action, options] { action = [options](Context& c) { return diff(c, *options); }; });
 }

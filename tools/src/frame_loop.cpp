@@ -2,14 +2,14 @@
 // Cadences and the loop that follows them.
 #include "frame_loop.hpp"
 
-#include "twinstep/replay/errc.hpp"
+#include "text_file.hpp"
+
 #include "twinstep/timer/fixed_step.hpp"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <chrono>
-#include <fstream>
 #include <thread>
 
 namespace twinstep::tools {
@@ -44,28 +44,6 @@ Error timer_error(std::string_view field, std::string_view reason) {
 
 } // namespace
 
-Result<std::string> read_text_file(const std::string& path, std::uint64_t bytes_max) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-        return fail(Error(replay::Errc::io_error, {}, "cannot be opened").in(path));
-    }
-    std::string text;
-    std::vector<char> buffer(std::size_t{64} * 1024);
-    while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) ||
-           file.gcount() > 0) {
-        text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
-        if (text.size() > bytes_max) {
-            return fail(
-                Error(SimErrc::limit_exceeded, "size", fmt::format("more than {} bytes", bytes_max))
-                    .in(path));
-        }
-    }
-    if (file.bad()) {
-        return fail(Error(replay::Errc::io_error, {}, "cannot be read").in(path));
-    }
-    return text;
-}
-
 Result<Cadence> Cadence::parse(const std::string& text) {
     Cadence cadence;
     if (text == "unlimited") {
@@ -80,7 +58,7 @@ Result<Cadence> Cadence::parse(const std::string& text) {
         cadence.seed_ = *seed;
         return cadence;
     }
-    if (text.starts_with("counts:")) {
+    if (text.starts_with("counts:") && text.size() > 7) {
         const std::string path = text.substr(7);
         const auto stream = read_text_file(path, count_file_bytes_max);
         if (!stream) {
@@ -92,7 +70,8 @@ Result<Cadence> Cadence::parse(const std::string& text) {
                 Error(SimErrc::malformed,
                       fmt::format("line {}", tokens.error().line),
                       fmt::format("{}: {}", to_string(tokens.error().fault), tokens.error().token))
-                    .in(path));
+                    .in(path)
+                    .at(tokens.error().byte_offset));
         }
         cadence.kind_ = Kind::stream;
         cadence.frequency_hz_ = 10'000'000;

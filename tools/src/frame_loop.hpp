@@ -60,7 +60,4 @@ struct LoopOptions {
 /// Errors: the driver's; bad_setup for a rate or speed that cannot work.
 Result<LoopReport> run_loop(Driver& driver, Cadence& cadence, const LoopOptions& options);
 
-/// Reads a text file of at most `bytes_max` bytes. Errors: io_error, limit_exceeded.
-Result<std::string> read_text_file(const std::string& path, std::uint64_t bytes_max);
-
 } // namespace twinstep::tools

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // twinstep timing: a raw counter stream through GameTimer and the accumulator, no clock involved.
 #include "command.hpp"
-#include "frame_loop.hpp"
+#include "options.hpp"
+#include "text_file.hpp"
 
 #include "twinstep/timer/count_stream.hpp"
 #include "twinstep/timer/fixed_step.hpp"
@@ -123,13 +124,18 @@ void declare_timing(CLI::App& app, Context& context, Action& action) {
                      "Play a counter stream through the timer; one row (object) a frame",
                      "twinstep timing --counts frames.txt --frequency 10000000 --rate 60");
     auto options = std::make_shared<TimingOptions>();
-    verb.add_option("--counts", options->counts, "Stream: one token a line")->required();
+    verb.add_option("--counts", options->counts, "Stream: one token a line")
+        ->required()
+        ->check(not_empty());
     verb.add_option("--frequency", options->frequency_hz, "Counts per second")
+        ->transform(whole_number(1, INT64_MAX))
         ->capture_default_str();
     verb.add_option("--rate", options->rate, "Steps per second, N or N/D")->capture_default_str();
     verb.add_option("--max-frame", options->max_frame, "Longest credited frame in seconds")
         ->capture_default_str();
-    verb.add_option("--max-steps", options->max_steps, "Most steps a frame")->capture_default_str();
+    verb.add_option("--max-steps", options->max_steps, "Most steps a frame")
+        ->transform(whole_number(1, INT64_MAX))
+        ->capture_default_str();
     verb.add_option("--phase", options->phase, "Where the first step is due")
         ->check(CLI::IsMember({"zero", "half"}))
         ->capture_default_str();
