@@ -63,9 +63,9 @@ Exit parse_error(const CLI::App& app,
         return Exit::done;
     }
     const auto chosen = app.get_subcommands();
-    if (chosen.empty() && (first.empty() || first.front() != '-')) {
-        Context::note(fmt::format("{}: use one of {}; see {} --help",
-                                  first.empty() ? "no verb" : fmt::format("no verb {}", first),
+    if (chosen.empty()) {
+        Context::note(fmt::format("no verb {}: use one of {}; see {} --help",
+                                  first.empty() ? "given" : first,
                                   verb_names(app),
                                   context.program()));
         return Exit::usage;

@@ -124,7 +124,9 @@ Result<OpenedSource> open_bot(const GameEntry& entry, std::string_view rest, std
     std::uint64_t seed = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), seed);
     if (error != std::errc{} || end != rest.data() + rest.size()) {
-        return fail(Error(SimErrc::bad_setup, "--from bot:SEED", "SEED is a whole number"));
+        return fail(Error(SimErrc::bad_setup,
+                          fmt::format("--from bot:{}", rest),
+                          "write bot:SEED, SEED a whole number"));
     }
     OpenedSource opened;
     opened.source = std::make_unique<BotSource>(entry, seed, slots);
