@@ -29,24 +29,12 @@ foreach(package_file IN LISTS package_files)
     endforeach()
 endforeach()
 
-# The first block of C++ in README.md is a whole program, or newcomers stumble at once.
-file(READ "${source_dir}/README.md" readme)
-string(FIND "${readme}" "```cpp\n" begin)
-if(begin EQUAL -1)
-    message(FATAL_ERROR "README.md shows no game")
-endif()
-math(EXPR begin "${begin} + 7")
-string(SUBSTRING "${readme}" ${begin} -1 readme)
-string(FIND "${readme}" "\n```" end)
-string(SUBSTRING "${readme}" 0 ${end} game)
-file(WRITE "${work_dir}/walker.cpp" "${game}\n")
-
 function(configure_outside build result_name)
     execute_process(
         COMMAND
             "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/outside" -B "${build}" -G Ninja
             "-DCMAKE_PREFIX_PATH=${work_dir}/prefix" "-DCMAKE_CXX_COMPILER=${compiler}"
-            -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "-DREADME_GAME=${work_dir}/walker.cpp" ${ARGN}
+            -DCMAKE_EXPORT_COMPILE_COMMANDS=ON ${ARGN}
         RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output
     )
     set(${result_name} ${result} PARENT_SCOPE)
@@ -83,8 +71,29 @@ endif()
 run("recording" "${outside}" record sled -o "${work_dir}/sled.twin" --from bot:1 --ticks 200 --json)
 run("verifying" "${outside}" verify "${work_dir}/sled.twin" --json)
 
-# The commands under the game in README.md.
-set(walker "${work_dir}/outside/walker")
+# What README.md prints is a whole project, and every command under it works; else newcomers stumble.
+function(write_readme_block language file)
+    file(READ "${source_dir}/README.md" text)
+    string(FIND "${text}" "```${language}\n" begin)
+    if(begin EQUAL -1)
+        message(FATAL_ERROR "README.md has no block of ${language}")
+    endif()
+    string(LENGTH "```${language}\n" fence)
+    math(EXPR begin "${begin} + ${fence}")
+    string(SUBSTRING "${text}" ${begin} -1 text)
+    string(FIND "${text}" "\n```" end)
+    string(SUBSTRING "${text}" 0 ${end} text)
+    file(WRITE "${file}" "${text}\n")
+endfunction()
+
+write_readme_block(cpp "${work_dir}/walker/main.cpp")
+write_readme_block(cmake "${work_dir}/walker/CMakeLists.txt")
+run(
+    "README: configure" "${CMAKE_COMMAND}" -S "${work_dir}/walker" -B "${work_dir}/walker/build" -G Ninja
+    "-DCMAKE_PREFIX_PATH=${work_dir}/prefix" "-DCMAKE_CXX_COMPILER=${compiler}"
+)
+run("README: build" "${CMAKE_COMMAND}" --build "${work_dir}/walker/build")
+set(walker "${work_dir}/walker/build/walker")
 foreach(name IN ITEMS a b)
     run("README: record" "${walker}" record walker -o "${work_dir}/${name}.twin" --from bot:7)
 endforeach()
