@@ -506,11 +506,6 @@ Result<ImportReport> Importer::finish() {
     return ImportReport{writer_->ticks(), writer_->bytes(), writer_->chain()};
 }
 
-/// Streams may throw what the system refuses, whatever their mask says, when their buffer is used.
-Error read_error(std::uint64_t line, const std::string& reason) {
-    return Error(Errc::io_error, "line " + std::to_string(line), reason);
-}
-
 /// Reads a line without its end; false at the end of the text. `line` never grows beyond the limit
 /// by more than a byte.
 bool read_line(std::istream& text, std::string& line) {
@@ -542,21 +537,7 @@ import_text(std::istream& text, std::unique_ptr<FileSink> sink, const ImportOpti
     Importer importer(std::move(sink), options);
     std::string line;
     std::uint64_t number = 0;
-    const auto next = [&]() -> Result<bool> {
-        try {
-            return read_line(text, line);
-        } catch (const std::ios_base::failure& failure) {
-            return fail(read_error(number + 1, failure.code().message()));
-        }
-    };
-    for (;;) {
-        const Result<bool> more = next();
-        if (!more) {
-            return fail(more.error());
-        }
-        if (!*more) {
-            break;
-        }
+    while (read_line(text, line)) {
         ++number;
         if (line.size() > text_line_bytes_max) {
             return fail(Error(
@@ -567,7 +548,7 @@ import_text(std::istream& text, std::unique_ptr<FileSink> sink, const ImportOpti
         }
     }
     if (text.bad()) {
-        return fail(read_error(number + 1, "cannot be read"));
+        return fail(Error(Errc::io_error, "read", "line " + std::to_string(number + 1)));
     }
     return importer.finish();
 }

@@ -44,6 +44,25 @@ Error timer_error(std::string_view field, std::string_view reason) {
 
 } // namespace
 
+Result<std::vector<timer::CountToken>> read_count_stream(const std::string& path) {
+    const auto text = read_text_file(path, count_file_bytes_max);
+    if (!text) {
+        return fail(text.error());
+    }
+    auto tokens = timer::parse_count_stream(*text);
+    if (!tokens) {
+        const timer::StreamError& error = tokens.error();
+        std::string detail(to_string(error.fault));
+        if (!error.token.empty()) {
+            detail += fmt::format(": {}", error.token);
+        }
+        return fail(Error(SimErrc::malformed, fmt::format("line {}", error.line), detail)
+                        .in(path)
+                        .at(error.byte_offset));
+    }
+    return std::move(*tokens);
+}
+
 Result<Cadence> Cadence::parse(const std::string& text) {
     Cadence cadence;
     if (text == "unlimited") {
@@ -59,19 +78,9 @@ Result<Cadence> Cadence::parse(const std::string& text) {
         return cadence;
     }
     if (text.starts_with("counts:") && text.size() > 7) {
-        const std::string path = text.substr(7);
-        const auto stream = read_text_file(path, count_file_bytes_max);
-        if (!stream) {
-            return fail(stream.error());
-        }
-        auto tokens = timer::parse_count_stream(*stream);
+        auto tokens = read_count_stream(text.substr(7));
         if (!tokens) {
-            return fail(
-                Error(SimErrc::malformed,
-                      fmt::format("line {}", tokens.error().line),
-                      fmt::format("{}: {}", to_string(tokens.error().fault), tokens.error().token))
-                    .in(path)
-                    .at(tokens.error().byte_offset));
+            return fail(tokens.error());
         }
         cadence.kind_ = Kind::stream;
         cadence.frequency_hz_ = 10'000'000;

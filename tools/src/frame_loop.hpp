@@ -40,6 +40,10 @@ private:
     std::vector<timer::CountToken> tokens_;
 };
 
+/// The count stream in a file of at most 64 MiB. Errors: io_error, limit_exceeded; malformed with
+/// line and byte.
+Result<std::vector<timer::CountToken>> read_count_stream(const std::string& path);
+
 /// How a loop went.
 struct LoopReport {
     std::uint64_t ticks = 0;

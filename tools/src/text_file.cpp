@@ -25,6 +25,13 @@ Result<std::ifstream> open_text_file(const std::string& path) {
         const std::error_code reason(errno != 0 ? errno : EIO, std::generic_category());
         return fail(Error(replay::Errc::io_error, {}, reason.message()).in(path));
     }
+    // Some files open and yet cannot be read: better said here than after an output was begun.
+    file.peek();
+    if (file.bad()) {
+        const std::error_code reason(errno != 0 ? errno : EIO, std::generic_category());
+        return fail(Error(replay::Errc::io_error, {}, reason.message()).in(path));
+    }
+    file.clear();
     return file;
 }
 

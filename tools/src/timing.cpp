@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // twinstep timing: a raw counter stream through GameTimer and the accumulator, no clock involved.
 #include "command.hpp"
+#include "frame_loop.hpp"
 #include "options.hpp"
-#include "text_file.hpp"
 
 #include "twinstep/timer/count_stream.hpp"
 #include "twinstep/timer/fixed_step.hpp"
@@ -14,8 +14,6 @@
 namespace twinstep::tools {
 
 namespace {
-
-constexpr std::uint64_t count_file_bytes_max = std::uint64_t{64} << 20;
 
 struct TimingOptions {
     std::string counts;
@@ -30,6 +28,15 @@ struct TimingOptions {
 
 Error bad_option(std::string_view option, std::string_view reason) {
     return Error(SimErrc::bad_setup, std::string(option), std::string(reason));
+}
+
+/// The option that sets a field of the configuration.
+std::string_view option_of(std::string_view field) {
+    return field == "frequency_hz"        ? "--frequency"
+           : field == "rate_hz"           ? "--rate"
+           : field == "max_frame_seconds" ? "--max-frame"
+           : field == "max_steps"         ? "--max-steps"
+                                          : field;
 }
 
 Result<timer::FixedStep> configure(const TimingOptions& options) {
@@ -50,7 +57,7 @@ Result<timer::FixedStep> configure(const TimingOptions& options) {
          .overload = options.defer ? timer::Overload::lockstep_owes_steps
                                    : timer::Overload::realtime_drops_steps});
     if (!step) {
-        return fail(bad_option(step.error().field, step.error().reason()));
+        return fail(bad_option(option_of(step.error().field), step.error().reason()));
     }
     if (auto scaled = step->set_time_scale(options.scale); !scaled) {
         return fail(bad_option("--scale", scaled.error().reason()));
@@ -75,18 +82,9 @@ Exit play_counts(Context& context, const TimingOptions& options) {
         Context::refuse(step.error());
         return Exit::usage;
     }
-    const auto text = read_text_file(options.counts, count_file_bytes_max);
-    if (!text) {
-        return Context::refuse(text.error());
-    }
-    const auto tokens = timer::parse_count_stream(*text);
+    const auto tokens = read_count_stream(options.counts);
     if (!tokens) {
-        return Context::refuse(
-            Error(SimErrc::malformed,
-                  fmt::format("line {}", tokens.error().line),
-                  fmt::format("{}: {}", to_string(tokens.error().fault), tokens.error().token))
-                .in(options.counts)
-                .at(tokens.error().byte_offset));
+        return Context::refuse(tokens.error());
     }
     timer::CountPlayer player(*step);
     context.say(
