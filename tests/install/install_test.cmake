@@ -71,6 +71,41 @@ endif()
 run("recording" "${outside}" record sled -o "${work_dir}/sled.twin" --from bot:1 --ticks 200 --json)
 run("verifying" "${outside}" verify "${work_dir}/sled.twin" --json)
 
+# What README.md prints is a whole project, and every command under it works; else newcomers stumble.
+function(write_readme_block language file)
+    file(READ "${source_dir}/README.md" text)
+    string(FIND "${text}" "```${language}\n" begin)
+    if(begin EQUAL -1)
+        message(FATAL_ERROR "README.md has no block of ${language}")
+    endif()
+    string(LENGTH "```${language}\n" fence)
+    math(EXPR begin "${begin} + ${fence}")
+    string(SUBSTRING "${text}" ${begin} -1 text)
+    string(FIND "${text}" "\n```" end)
+    string(SUBSTRING "${text}" 0 ${end} text)
+    file(WRITE "${file}" "${text}\n")
+endfunction()
+
+write_readme_block(cpp "${work_dir}/walker/main.cpp")
+write_readme_block(cmake "${work_dir}/walker/CMakeLists.txt")
+run(
+    "README: configure" "${CMAKE_COMMAND}" -S "${work_dir}/walker" -B "${work_dir}/walker/build" -G Ninja
+    "-DCMAKE_PREFIX_PATH=${work_dir}/prefix" "-DCMAKE_CXX_COMPILER=${compiler}"
+)
+run("README: build" "${CMAKE_COMMAND}" --build "${work_dir}/walker/build")
+set(walker "${work_dir}/walker/build/walker")
+foreach(name IN ITEMS a b)
+    run("README: record" "${walker}" record walker -o "${work_dir}/${name}.twin" --from bot:7)
+endforeach()
+run("README: play" "${walker}" play "${work_dir}/a.twin" --frames 144)
+run("README: verify" "${walker}" verify "${work_dir}/a.twin")
+run("README: state" "${walker}" state "${work_dir}/a.twin" --at 100)
+run("README: diff" "${walker}" diff "${work_dir}/a.twin" "${work_dir}/b.twin")
+run("help" "${walker}" record --help)
+if(NOT output MATCHES "walker record walker -o")
+    message(FATAL_ERROR "the help of an outside program speaks of another one:\n${output}")
+endif()
+
 # The installed command, when this build has one, answers for itself.
 if(EXISTS "${build_dir}/tools/twinstep")
     run("the installed command" "${work_dir}/prefix/bin/twinstep" --help)

@@ -13,6 +13,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace twinstep::tools {
@@ -41,18 +42,32 @@ Json to_json(const Divergence& divergence);
 /// A divergence as one line for people.
 std::string to_line(const Divergence& divergence);
 
+/// Text as a terminal may show it, on one line: control characters, marks that reorder text, and
+/// bytes that are not UTF-8 are spelt out, as in "\x1b". Names in files may be anything.
+std::string printable(std::string_view text);
+
+/// The same for JSON: what its own escapes leave is spelt as "\u009b". The value is unchanged.
+std::string json_for_terminals(std::string json);
+
+/// JSON as text, which is safe to show; indent -1: on one line. What is not UTF-8 becomes U+FFFD.
+std::string to_text(const Json& json, int indent);
+
 /// What a verb works with.
 class Context {
 public:
-    explicit Context(const std::vector<GameEntry>& games)
-        : games_(games) {}
+    Context(const std::vector<GameEntry>& games, std::string program)
+        : games_(games)
+        , program_(std::move(program)) {}
+
+    /// The name by which the command was called.
+    const std::string& program() const { return program_; }
 
     const std::vector<GameEntry>& games() const { return games_; }
 
     /// The game with this id. Errors: bad_setup, with the ids that exist.
     Result<const GameEntry*> find_game(std::string_view id) const;
 
-    /// Writes text for people to standard output; nothing when --json was given.
+    /// Writes a line for people to standard output; nothing when --json was given.
     void say(std::string_view line) const;
     /// Writes one JSON object on one line to standard output; nothing without --json.
     void print(const Json& object) const;
@@ -62,18 +77,21 @@ public:
     static void note(std::string_view line);
     /// Writes the one-line error to standard error and returns the exit code that fits.
     static Exit refuse(const Error& error);
+    /// The same for what an option says: a matter of usage, unless it is about a file.
+    static Exit refuse_option(const Error& error);
 
     bool json = false;
 
 private:
     const std::vector<GameEntry>& games_;
+    std::string program_;
 };
 
 /// The work of a verb, run after all options are parsed.
 using Action = std::function<Exit(Context&)>;
 
 /// Declares a verb: a sub-command with --json and a worked example, which sets `action` when
-/// chosen.
+/// chosen. The example says "twinstep" and "marine"; help shows this program and its first game.
 CLI::App& declare_verb(CLI::App& app,
                        Context& context,
                        std::string_view name,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // twinstep diff: the first differing tick, section and field of two recordings.
 #include "command.hpp"
+#include "options.hpp"
 #include "recordings.hpp"
 
 #include "twinstep/replay/difference.hpp"
@@ -37,6 +38,21 @@ std::string describe(std::string_view what, const Divergence& divergence) {
                        divergence.actual);
 }
 
+/// Two files that are the same as far as they go are not proven the same if one is cut.
+Exit wholeness(const DiffOptions& options) {
+    for (const std::string& path : {options.left, options.right}) {
+        const auto summary = replay::summarise(path);
+        if (!summary) {
+            return Context::refuse(summary.error());
+        }
+        const Exit exit = exit_for_state(path, summary->state, summary->defects);
+        if (exit != Exit::done) {
+            return exit;
+        }
+    }
+    return Exit::done;
+}
+
 Exit diff(Context& context, const DiffOptions& options) {
     auto left = open_recording(context, options.left);
     if (!left) {
@@ -49,7 +65,9 @@ Exit diff(Context& context, const DiffOptions& options) {
     const auto difference = replay::first_difference(
         *left->simulation, *right->simulation, std::move(left->reader), std::move(right->reader));
     if (!difference) {
-        return Context::refuse(difference.error());
+        Error error = difference.error();
+        return Context::refuse(
+            error.where.empty() ? std::move(error).in(options.left + ", " + options.right) : error);
     }
     Json object{{"same", difference->same()},
                 {"ticks_left", json_integer(difference->ticks_left)},
@@ -65,7 +83,11 @@ Exit diff(Context& context, const DiffOptions& options) {
     context.print(object);
     if (difference->same()) {
         context.say(fmt::format("the same: {} ticks", difference->ticks_left));
-        return difference->ticks_left == 0 ? Exit::nothing_checked : Exit::done;
+        if (difference->ticks_left == 0) {
+            Context::note("nothing was checked: neither recording has a tick");
+            return Exit::nothing_checked;
+        }
+        return wholeness(options);
     }
     if (!difference->input && !difference->state) {
         context.say(fmt::format("the same as far as both go: left has {} ticks, right {}",
@@ -84,8 +106,8 @@ void declare_diff(CLI::App& app, Context& context, Action& action) {
                                   "First differing tick, section and field of two recordings",
                                   "twinstep diff a.twin b.twin");
     auto options = std::make_shared<DiffOptions>();
-    verb.add_option("left", options->left, "Recording")->required();
-    verb.add_option("right", options->right, "Recording")->required();
+    verb.add_option("left", options->left, "Recording")->required()->check(not_empty());
+    verb.add_option("right", options->right, "Recording")->required()->check(not_empty());
     verb.callback(
         [&action, options] { action = [options](Context& c) { return diff(c, *options); }; });
 }

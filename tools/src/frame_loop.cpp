@@ -2,14 +2,14 @@
 // Cadences and the loop that follows them.
 #include "frame_loop.hpp"
 
-#include "twinstep/replay/errc.hpp"
+#include "text_file.hpp"
+
 #include "twinstep/timer/fixed_step.hpp"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <chrono>
-#include <fstream>
 #include <thread>
 
 namespace twinstep::tools {
@@ -44,26 +44,23 @@ Error timer_error(std::string_view field, std::string_view reason) {
 
 } // namespace
 
-Result<std::string> read_text_file(const std::string& path, std::uint64_t bytes_max) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-        return fail(Error(replay::Errc::io_error, {}, "cannot be opened").in(path));
+Result<std::vector<timer::CountToken>> read_count_stream(const std::string& path) {
+    const auto text = read_text_file(path, count_file_bytes_max);
+    if (!text) {
+        return fail(text.error());
     }
-    std::string text;
-    std::vector<char> buffer(std::size_t{64} * 1024);
-    while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) ||
-           file.gcount() > 0) {
-        text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
-        if (text.size() > bytes_max) {
-            return fail(
-                Error(SimErrc::limit_exceeded, "size", fmt::format("more than {} bytes", bytes_max))
-                    .in(path));
+    auto tokens = timer::parse_count_stream(*text);
+    if (!tokens) {
+        const timer::StreamError& error = tokens.error();
+        std::string detail(to_string(error.fault));
+        if (!error.token.empty()) {
+            detail += fmt::format(": {}", error.token);
         }
+        return fail(Error(SimErrc::malformed, fmt::format("line {}", error.line), detail)
+                        .in(path)
+                        .at(error.byte_offset));
     }
-    if (file.bad()) {
-        return fail(Error(replay::Errc::io_error, {}, "cannot be read").in(path));
-    }
-    return text;
+    return std::move(*tokens);
 }
 
 Result<Cadence> Cadence::parse(const std::string& text) {
@@ -80,19 +77,10 @@ Result<Cadence> Cadence::parse(const std::string& text) {
         cadence.seed_ = *seed;
         return cadence;
     }
-    if (text.starts_with("counts:")) {
-        const std::string path = text.substr(7);
-        const auto stream = read_text_file(path, count_file_bytes_max);
-        if (!stream) {
-            return fail(stream.error());
-        }
-        auto tokens = timer::parse_count_stream(*stream);
+    if (text.starts_with("counts:") && text.size() > 7) {
+        auto tokens = read_count_stream(text.substr(7));
         if (!tokens) {
-            return fail(
-                Error(SimErrc::malformed,
-                      fmt::format("line {}", tokens.error().line),
-                      fmt::format("{}: {}", to_string(tokens.error().fault), tokens.error().token))
-                    .in(path));
+            return fail(tokens.error());
         }
         cadence.kind_ = Kind::stream;
         cadence.frequency_hz_ = 10'000'000;

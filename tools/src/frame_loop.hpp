@@ -40,6 +40,10 @@ private:
     std::vector<timer::CountToken> tokens_;
 };
 
+/// The count stream in a file of at most 64 MiB. Errors: io_error, limit_exceeded; malformed with
+/// line and byte.
+Result<std::vector<timer::CountToken>> read_count_stream(const std::string& path);
+
 /// How a loop went.
 struct LoopReport {
     std::uint64_t ticks = 0;
@@ -59,8 +63,5 @@ struct LoopOptions {
 /// Runs the driver frame by frame until the source ends or ticks_max is reached.
 /// Errors: the driver's; bad_setup for a rate or speed that cannot work.
 Result<LoopReport> run_loop(Driver& driver, Cadence& cadence, const LoopOptions& options);
-
-/// Reads a text file of at most `bytes_max` bytes. Errors: io_error, limit_exceeded.
-Result<std::string> read_text_file(const std::string& path, std::uint64_t bytes_max);
 
 } // namespace twinstep::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // twinstep info and twinstep check: what a file holds, without simulating.
 #include "command.hpp"
+#include "options.hpp"
 #include "recordings.hpp"
 
 #include <fmt/format.h>
@@ -32,8 +33,15 @@ Json defects_json(const replay::Summary& summary) {
     return list;
 }
 
+Result<replay::Summary> summarise(const std::string& path) {
+    if (const Result<void> regular = check_regular(path); !regular) {
+        return fail(regular.error());
+    }
+    return replay::summarise(path);
+}
+
 Exit info(Context& context, const std::string& path) {
-    const auto summary = replay::summarise(path);
+    const auto summary = summarise(path);
     if (!summary) {
         return Context::refuse(summary.error());
     }
@@ -66,7 +74,7 @@ Exit info(Context& context, const std::string& path) {
 }
 
 Exit check(Context& context, const std::string& path) {
-    const auto summary = replay::summarise(path);
+    const auto summary = summarise(path);
     if (!summary) {
         return Context::refuse(summary.error());
     }
@@ -94,7 +102,7 @@ void declare_info(CLI::App& app, Context& context, Action& action) {
                                   "Manifest, length and state of a recording",
                                   "twinstep info bot.twin");
     auto path = std::make_shared<std::string>();
-    verb.add_option("file", *path, "Recording")->required();
+    verb.add_option("file", *path, "Recording")->required()->check(not_empty());
     verb.callback([&action, path] { action = [path](Context& c) { return info(c, *path); }; });
 }
 
@@ -105,7 +113,7 @@ void declare_check(CLI::App& app, Context& context, Action& action) {
                                   "Check every check in a recording, without simulating",
                                   "twinstep check bot.twin");
     auto path = std::make_shared<std::string>();
-    verb.add_option("file", *path, "Recording")->required();
+    verb.add_option("file", *path, "Recording")->required()->check(not_empty());
     verb.callback([&action, path] { action = [path](Context& c) { return check(c, *path); }; });
 }
 

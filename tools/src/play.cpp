@@ -2,6 +2,7 @@
 // twinstep play: replays a recording through the real loop.
 #include "command.hpp"
 #include "frame_loop.hpp"
+#include "options.hpp"
 #include "recordings.hpp"
 
 #include "twinstep/replay/playback.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 struct PlayOptions {
     std::string path;
-    std::string frames = "unlimited";
+    std::optional<std::string> frames; ///< Default: unlimited, or 60 in real time.
     std::optional<double> speed;
     std::uint64_t from = 0;
     std::optional<std::uint64_t> until;
@@ -27,9 +28,13 @@ Exit play(Context& context, const PlayOptions& options) {
         Context::note("--until is before --from");
         return Exit::usage;
     }
-    auto cadence = Cadence::parse(options.frames);
+    auto cadence =
+        Cadence::parse(options.frames.value_or(options.speed.has_value() ? "60" : "unlimited"));
     if (!cadence) {
-        Context::refuse(cadence.error());
+        return Context::refuse_option(cadence.error());
+    }
+    if (options.speed && cadence->unlimited()) {
+        Context::note("--speed: unlimited frames know no time: leave --frames out or give a rate");
         return Exit::usage;
     }
     auto recording = open_recording(context, options.path);
@@ -81,12 +86,21 @@ Exit play(Context& context, const PlayOptions& options) {
                             loop->ticks,
                             loop->frames,
                             final_hash,
-                            matched ? "every hash matched" : "NOT matched"));
+                            matched              ? "every hash matched"
+                            : verdict.divergence ? "NOT matched"
+                                                 : "no hash was checked"));
     if (verdict.divergence) {
         Context::note(fmt::format("{}: {}", options.path, to_line(*verdict.divergence)));
         return Exit::divergence;
     }
-    return verdict.hashes_checked == 0 ? Exit::nothing_checked : Exit::done;
+    if (verdict.hashes_checked == 0) {
+        Context::note(fmt::format("{}: nothing was checked: no tick was played", options.path));
+        return Exit::nothing_checked;
+    }
+    // What lies behind --until was not read, so nothing is known of it.
+    return loop->ended ? exit_for_state(
+                             options.path, playback.reader().state(), playback.reader().defects())
+                       : Exit::done;
 }
 
 } // namespace
@@ -98,14 +112,18 @@ void declare_play(CLI::App& app, Context& context, Action& action) {
                                   "Replay a recording through the real loop",
                                   "twinstep play bot.twin --frames 144");
     auto options = std::make_shared<PlayOptions>();
-    verb.add_option("file", options->path, "Recording")->required();
+    verb.add_option("file", options->path, "Recording")->required()->check(not_empty());
     verb.add_option("--frames",
                     options->frames,
-                    "When frames are drawn: N, unlimited, jitter:SEED, counts:FILE")
+                    "When frames are drawn: N, unlimited, jitter:SEED, counts:FILE; default: "
+                    "unlimited, or 60 with --speed");
+    verb.add_option("--speed", options->speed, "Play in real time, 0.1 to 4 times as fast")
+        ->check(number(0.1, 4.0));
+    verb.add_option("--from", options->from, "First tick that is played")
+        ->transform(whole_number(0, UINT64_MAX))
         ->capture_default_str();
-    verb.add_option("--speed", options->speed, "Play in real time, 0.1 to 4 times as fast");
-    verb.add_option("--from", options->from, "First tick that is played")->capture_default_str();
-    verb.add_option("--until", options->until, "Tick before which playing ends");
+    verb.add_option("--until", options->until, "Tick before which playing ends")
+        ->transform(whole_number(0, UINT64_MAX));
     verb.callback(
         [&action, options] { action = [options](Context& c) { return play(c, *options); }; });
 }

@@ -2,7 +2,9 @@
 // twinstep record: runs a session through the real loop and records it.
 #include "command.hpp"
 #include "frame_loop.hpp"
+#include "options.hpp"
 #include "sources.hpp"
+#include "text_file.hpp"
 
 #include "twinstep/replay/recorder.hpp"
 
@@ -156,21 +158,24 @@ Exit finish(Context& context,
         loop.frames,
         loop.dropped_ticks,
         final_hash));
+    if (!session.opened.remark.empty()) {
+        Context::note(session.opened.remark);
+    }
     if (!session.opened.loss.empty()) {
         Context::note(session.opened.loss);
         return Exit::loss;
     }
-    return status.ticks == 0 ? Exit::nothing_checked : Exit::done;
+    if (status.ticks == 0) {
+        Context::note(fmt::format("{}: no tick was recorded", options.output));
+        return Exit::nothing_checked;
+    }
+    return Exit::done;
 }
 
 Exit record(Context& context, const RecordOptions& options) {
     auto session = open_session(context, options);
     if (!session) {
-        const Exit exit = Context::refuse(session.error());
-        // What the options say is a matter of usage; what a file holds is not.
-        return session.error().where.empty() && session.error().code.category() == sim_category()
-                   ? Exit::usage
-                   : exit;
+        return Context::refuse_option(session.error());
     }
     const auto now =
         std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -193,6 +198,17 @@ Exit record(Context& context, const RecordOptions& options) {
     return finish(context, options, *session, *recorder, *loop);
 }
 
+/// All forms of sources that any of the games takes.
+std::string source_forms(const std::vector<GameEntry>& games) {
+    std::string forms = "bot:SEED, ndjson:FILE";
+    for (const GameEntry& entry : games) {
+        for (const std::string& form : entry.source_forms) {
+            forms += ", " + form;
+        }
+    }
+    return forms;
+}
+
 } // namespace
 
 void declare_record(CLI::App& app, Context& context, Action& action) {
@@ -202,16 +218,23 @@ void declare_record(CLI::App& app, Context& context, Action& action) {
                                   "Run a session and record it",
                                   "twinstep record marine -o bot.twin --from bot:7 --ticks 2100");
     auto options = std::make_shared<RecordOptions>();
-    verb.add_option("game", options->game, "Game id; see twinstep games")->required();
+    verb.add_option("game", options->game, "Game id; see the verb games")->required();
     verb.add_option("-o,--output", options->output, "File to create; it must not exist")
-        ->required();
-    verb.add_option("--from", options->from, "Source of the inputs; see twinstep games --json")
+        ->required()
+        ->check(not_empty());
+    verb.add_option("--from",
+                    options->from,
+                    fmt::format("Source of the inputs: {}", source_forms(context.games())))
         ->capture_default_str();
-    verb.add_option("--seed", options->seed, "Seed of the session; default: the source's, or 1");
-    verb.add_option("--slots", options->slots, "Slots; default: the source's, or the game's least");
+    verb.add_option("--seed", options->seed, "Seed of the session; default: the source's, or 1")
+        ->transform(whole_number(0, UINT64_MAX));
+    verb.add_option("--slots", options->slots, "Slots; default: the source's, or the game's least")
+        ->transform(whole_number(0, UINT16_MAX));
     verb.add_option(
-        "--ticks", options->ticks, "Stop after N ticks; default: the source's end, or 60 s");
-    verb.add_option("--config", options->config, "File of key = value lines for the game");
+            "--ticks", options->ticks, "Stop after N ticks; default: the source's end, or 60 s")
+        ->transform(whole_number(0, UINT64_MAX));
+    verb.add_option("--config", options->config, "File of key = value lines for the game")
+        ->check(not_empty());
     verb.add_option("--frames",
                     options->frames,
                     "When frames are drawn: N, unlimited, jitter:SEED, counts:FILE")

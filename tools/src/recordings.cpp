@@ -4,10 +4,33 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 namespace twinstep::tools {
 
+Result<void> check_regular(const std::string& path) {
+    // Waiting for ever on a pipe, or reading a device that has no end, helps nobody.
+    std::error_code error;
+    const auto status = std::filesystem::status(path, error);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+        const bool directory = std::filesystem::is_directory(status);
+        return fail(Error(replay::Errc::io_error,
+                          {},
+                          directory ? "it is a directory" : "not a regular file: copy it into one")
+                        .in(path));
+    }
+    return {};
+}
+
+Result<replay::Reader> open_reader(const std::string& path) {
+    if (const Result<void> regular = check_regular(path); !regular) {
+        return fail(regular.error());
+    }
+    return replay::Reader::open(path);
+}
+
 Result<OpenedRecording> open_recording(const Context& context, const std::string& path) {
-    auto reader = replay::Reader::open(path);
+    auto reader = open_reader(path);
     if (!reader) {
         return fail(reader.error());
     }

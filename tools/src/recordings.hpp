@@ -17,8 +17,14 @@ struct OpenedRecording {
     std::unique_ptr<Simulation> simulation;
 };
 
-/// Opens a recording and makes its game. Errors: the reader's; incompatible_simulation if this
-/// command does not know the game.
+/// Refuses what exists but is no regular file: a directory, a pipe, a device. Errors: io_error.
+Result<void> check_regular(const std::string& path);
+
+/// Opens a recording. Errors: the reader's, and those of check_regular.
+Result<replay::Reader> open_reader(const std::string& path);
+
+/// Opens a recording and makes its game. Errors: those of open_reader; incompatible_simulation if
+/// this command does not know the game.
 Result<OpenedRecording> open_recording(const Context& context, const std::string& path);
 
 /// Done, or loss with a note for people if a file is not whole.

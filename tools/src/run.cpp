@@ -9,31 +9,90 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #if defined(_WIN32)
 #include <io.h>
+#endif
 
 #include <fcntl.h>
+#if !defined(_WIN32)
+#include <unistd.h>
 #endif
 
 namespace twinstep::tools {
 
 namespace {
 
-int parse_error(const CLI::App& app, const CLI::ParseError& error) {
+/// Makes the standard streams what the verbs take them for.
+void prepare_standard_streams() {
+#if defined(_WIN32)
+    // In text mode every line would end with CR LF: other bytes than on other systems.
+    _setmode(_fileno(stdout), _O_BINARY);
+#else
+    // Without the three streams, the first file that is opened would take the place of one and
+    // receive what is printed. The stand-ins refuse to be read or written, as the closed ones did.
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (fcntl(stream, F_GETFD) == -1) {
+            const int stand_in =
+                open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY); // NOLINT
+            static_cast<void>(stand_in);
+        }
+    }
+    // A limit on the size of files is an error of one write, not the end of the program.
+    std::signal(SIGXFSZ, SIG_IGN);
+#endif
+}
+
+std::string program_name(int argc, const char* const* argv) {
+    const std::string path = argc > 0 && argv[0] != nullptr ? argv[0] : "";
+    const std::string name = path.substr(path.find_last_of("/\\") + 1);
+    return name.empty() ? "twinstep" : printable(name);
+}
+
+std::string verb_names(const CLI::App& app) {
+    std::string names;
+    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+        names += (names.empty() ? "" : ", ") + verb->get_name();
+    }
+    return names;
+}
+
+Exit parse_error(const CLI::App& app,
+                 const Context& context,
+                 const CLI::ParseError& error,
+                 std::string_view first) {
     if (error.get_exit_code() == 0) {
         // --help and --version are answers, not errors.
         app.exit(error);
-        return static_cast<int>(Exit::done);
+        return Exit::done;
     }
-    std::string line = error.what();
-    for (char& c : line) {
-        c = c == '\n' ? ' ' : c;
+    const auto chosen = app.get_subcommands();
+    if (chosen.empty()) {
+        Context::note(fmt::format("no verb {}: use one of {}; see {} --help",
+                                  first.empty() ? "given" : first,
+                                  verb_names(app),
+                                  context.program()));
+        return Exit::usage;
     }
-    Context::note(fmt::format("{}: see twinstep --help", line));
-    return static_cast<int>(Exit::usage);
+    Context::note(fmt::format("{}: see {}{} --help",
+                              error.what(),
+                              context.program(),
+                              chosen.empty() ? "" : " " + chosen.front()->get_name()));
+    return Exit::usage;
+}
+
+/// What was printed may still lie in a buffer, or may have been refused long ago.
+Exit flushed(Exit exit) {
+    const bool refused = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+    if (refused) {
+        Context::note("standard output: cannot be written");
+        return Exit::failed;
+    }
+    return exit;
 }
 
 Exit act(const Action& action, Context& context) {
@@ -42,6 +101,9 @@ Exit act(const Action& action, Context& context) {
     }
     try {
         return action(context);
+    } catch (const std::bad_alloc&) {
+        Context::note("out of memory");
+        return Exit::failed;
     } catch (const std::exception& exception) {
         // The libraries do not throw; what arrives here is memory or a broken standard stream.
         Context::note(exception.what());
@@ -49,20 +111,13 @@ Exit act(const Action& action, Context& context) {
     }
 }
 
-/// Makes the output the same bytes on every system: Windows would end lines with CR LF.
-void plain_newlines() {
-#if defined(_WIN32)
-    _setmode(_fileno(stdout), _O_BINARY);
-#endif
-}
-
 } // namespace
 
 int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) {
-    plain_newlines();
-    Context context(games);
+    prepare_standard_streams();
+    Context context(games, program_name(argc, argv));
     Action action;
-    CLI::App app("Deterministic replay: record, replay and prove every tick.", "twinstep");
+    CLI::App app("Deterministic replay: record, replay and prove every tick.", context.program());
     app.set_version_flag("--version", std::string("twinstep ") + version_text);
     app.require_subcommand(1);
     declare_games(app, context, action);
@@ -81,14 +136,9 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        return parse_error(app, error);
+        return static_cast<int>(flushed(parse_error(app, context, error, argc > 1 ? argv[1] : "")));
     }
-    const Exit exit = act(action, context);
-    if (std::fflush(stdout) != 0) {
-        Context::note("standard output: cannot be written");
-        return static_cast<int>(Exit::failed);
-    }
-    return static_cast<int>(exit);
+    return static_cast<int>(flushed(act(action, context)));
 }
 
 } // namespace twinstep::tools

@@ -2,6 +2,8 @@
 // Bots, and inputs out of a text recording.
 #include "sources.hpp"
 
+#include "text_file.hpp"
+
 #include "twinstep/replay/file_sink.hpp"
 #include "twinstep/replay/playback.hpp"
 #include "twinstep/replay/text.hpp"
@@ -10,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
 
 namespace twinstep::tools {
 
@@ -70,13 +71,13 @@ private:
 class MemorySource final : public Source {
 public:
     static Result<std::unique_ptr<MemorySource>> open(const std::string& path) {
-        std::ifstream text(path, std::ios::binary);
+        auto text = open_text_file(path);
         if (!text) {
-            return fail(Error(replay::Errc::io_error, {}, "cannot be opened").in(path));
+            return fail(text.error());
         }
         auto source = std::make_unique<MemorySource>();
         auto imported =
-            replay::import_text(text, std::make_unique<MemorySink>(source->bytes_), {true});
+            replay::import_text(*text, std::make_unique<MemorySink>(source->bytes_), {true});
         if (!imported) {
             return fail(std::move(imported.error()).in(path));
         }
@@ -123,7 +124,9 @@ Result<OpenedSource> open_bot(const GameEntry& entry, std::string_view rest, std
     std::uint64_t seed = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), seed);
     if (error != std::errc{} || end != rest.data() + rest.size()) {
-        return fail(Error(SimErrc::bad_setup, "--from bot:SEED", "SEED is a whole number"));
+        return fail(Error(SimErrc::bad_setup,
+                          fmt::format("--from bot:{}", rest),
+                          "write bot:SEED, SEED a whole number"));
     }
     OpenedSource opened;
     opened.source = std::make_unique<BotSource>(entry, seed, slots);
@@ -137,6 +140,13 @@ open_source(const GameEntry& entry, const std::string& text, std::uint16_t slots
     const std::size_t colon = text.find(':');
     const std::string kind = text.substr(0, colon);
     const std::string rest = colon == std::string::npos ? "" : text.substr(colon + 1);
+    const bool known_kind =
+        kind == "bot" || kind == "ndjson" || entry.sources.find(kind) != entry.sources.end();
+    if (known_kind && rest.empty()) {
+        return fail(Error(SimErrc::bad_setup,
+                          fmt::format("--from {}", text),
+                          fmt::format("write what follows {}:", kind)));
+    }
     if (kind == "bot") {
         return open_bot(entry, rest, slots);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // twinstep state: the named state tree at a tick.
 #include "command.hpp"
+#include "options.hpp"
 #include "recordings.hpp"
 #include "state_tree.hpp"
 
@@ -51,7 +52,9 @@ Exit show(Context& context, const StateOptions& options) {
                    {"hash", hash},
                    {"state", state}});
     context.say(fmt::format("tick {}, hash {}", options.at, hash));
-    context.say(state.dump(2, ' ', false, Json::error_handler_t::replace));
+    if (!context.json) {
+        Context::data(to_text(state, 2) + "\n");
+    }
     if (playback.verdict().divergence) {
         Context::note(fmt::format("{}: {}", options.path, to_line(*playback.verdict().divergence)));
         return Exit::divergence;
@@ -68,8 +71,10 @@ void declare_state(CLI::App& app, Context& context, Action& action) {
                                   "The named state tree at a tick",
                                   "twinstep state bot.twin --at 100");
     auto options = std::make_shared<StateOptions>();
-    verb.add_option("file", options->path, "Recording")->required();
-    verb.add_option("--at", options->at, "Tick: the state before its inputs")->required();
+    verb.add_option("file", options->path, "Recording")->required()->check(not_empty());
+    verb.add_option("--at", options->at, "Tick: the state before its inputs")
+        ->required()
+        ->transform(whole_number(0, UINT64_MAX));
     verb.callback(
         [&action, options] { action = [options](Context& c) { return show(c, *options); }; });
 }

@@ -3,11 +3,12 @@
 #include "twinstep/replay/text.hpp"
 
 #include "command.hpp"
+#include "options.hpp"
 #include "recordings.hpp"
+#include "text_file.hpp"
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 
 namespace twinstep::tools {
@@ -21,7 +22,7 @@ struct CatOptions {
 };
 
 Exit cat(Context& context, const CatOptions& options) {
-    auto reader = replay::Reader::open(options.path);
+    auto reader = open_reader(options.path);
     if (!reader) {
         return Context::refuse(reader.error());
     }
@@ -35,8 +36,7 @@ Exit cat(Context& context, const CatOptions& options) {
     const auto exported =
         replay::export_text(*reader,
                             [](std::string_view line) -> Result<void> {
-                                Context::data(line);
-                                Context::data("\n");
+                                Context::data(json_for_terminals(std::string(line)) + "\n");
                                 return {};
                             },
                             {.proofs = !options.editable, .simulation = simulation.get()});
@@ -53,12 +53,11 @@ struct ImportOptions {
 };
 
 Exit import(Context& context, const ImportOptions& options) {
-    std::ifstream text(options.input, std::ios::binary);
+    auto text = open_text_file(options.input);
     if (!text) {
-        return Context::refuse(
-            Error(replay::Errc::io_error, {}, "cannot be opened").in(options.input));
+        return Context::refuse(text.error());
     }
-    auto imported = replay::import_text(text, options.output, {.recompute = options.recompute});
+    auto imported = replay::import_text(*text, options.output, {.recompute = options.recompute});
     if (!imported) {
         Error error = imported.error();
         return Context::refuse(error.where.empty() ? std::move(error).in(options.input) : error);
@@ -84,7 +83,7 @@ void declare_cat(CLI::App& app, Context& context, Action& action) {
                                   "Write a recording as text, one JSON object a line",
                                   "twinstep cat bot.twin --format ndjson > bot.ndjson");
     auto options = std::make_shared<CatOptions>();
-    verb.add_option("file", options->path, "Recording")->required();
+    verb.add_option("file", options->path, "Recording")->required()->check(not_empty());
     verb.add_option("--format", options->format, "Text form")
         ->check(CLI::IsMember({"ndjson"}))
         ->capture_default_str();
@@ -101,9 +100,12 @@ void declare_import(CLI::App& app, Context& context, Action& action) {
                                   "Make a recording from the text that cat wrote",
                                   "twinstep import bot.ndjson -o copy.twin");
     auto options = std::make_shared<ImportOptions>();
-    verb.add_option("text", options->input, "Text: one JSON object a line")->required();
+    verb.add_option("text", options->input, "Text: one JSON object a line")
+        ->required()
+        ->check(not_empty());
     verb.add_option("-o,--output", options->output, "File to create; it must not exist")
-        ->required();
+        ->required()
+        ->check(not_empty());
     verb.add_flag("--recompute", options->recompute, "Ignore given checks and compute them anew");
     verb.callback(
         [&action, options] { action = [options](Context& c) { return import(c, *options); }; });

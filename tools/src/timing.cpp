@@ -2,6 +2,7 @@
 // twinstep timing: a raw counter stream through GameTimer and the accumulator, no clock involved.
 #include "command.hpp"
 #include "frame_loop.hpp"
+#include "options.hpp"
 
 #include "twinstep/timer/count_stream.hpp"
 #include "twinstep/timer/fixed_step.hpp"
@@ -13,8 +14,6 @@
 namespace twinstep::tools {
 
 namespace {
-
-constexpr std::uint64_t count_file_bytes_max = std::uint64_t{64} << 20;
 
 struct TimingOptions {
     std::string counts;
@@ -29,6 +28,15 @@ struct TimingOptions {
 
 Error bad_option(std::string_view option, std::string_view reason) {
     return Error(SimErrc::bad_setup, std::string(option), std::string(reason));
+}
+
+/// The option that sets a field of the configuration.
+std::string_view option_of(std::string_view field) {
+    return field == "frequency_hz"        ? "--frequency"
+           : field == "rate_hz"           ? "--rate"
+           : field == "max_frame_seconds" ? "--max-frame"
+           : field == "max_steps"         ? "--max-steps"
+                                          : field;
 }
 
 Result<timer::FixedStep> configure(const TimingOptions& options) {
@@ -49,7 +57,7 @@ Result<timer::FixedStep> configure(const TimingOptions& options) {
          .overload = options.defer ? timer::Overload::lockstep_owes_steps
                                    : timer::Overload::realtime_drops_steps});
     if (!step) {
-        return fail(bad_option(step.error().field, step.error().reason()));
+        return fail(bad_option(option_of(step.error().field), step.error().reason()));
     }
     if (auto scaled = step->set_time_scale(options.scale); !scaled) {
         return fail(bad_option("--scale", scaled.error().reason()));
@@ -74,18 +82,9 @@ Exit play_counts(Context& context, const TimingOptions& options) {
         Context::refuse(step.error());
         return Exit::usage;
     }
-    const auto text = read_text_file(options.counts, count_file_bytes_max);
-    if (!text) {
-        return Context::refuse(text.error());
-    }
-    const auto tokens = timer::parse_count_stream(*text);
+    const auto tokens = read_count_stream(options.counts);
     if (!tokens) {
-        return Context::refuse(
-            Error(SimErrc::malformed,
-                  fmt::format("line {}", tokens.error().line),
-                  fmt::format("{}: {}", to_string(tokens.error().fault), tokens.error().token))
-                .in(options.counts)
-                .at(tokens.error().byte_offset));
+        return Context::refuse(tokens.error());
     }
     timer::CountPlayer player(*step);
     context.say(
@@ -123,13 +122,18 @@ void declare_timing(CLI::App& app, Context& context, Action& action) {
                      "Play a counter stream through the timer; one row (object) a frame",
                      "twinstep timing --counts frames.txt --frequency 10000000 --rate 60");
     auto options = std::make_shared<TimingOptions>();
-    verb.add_option("--counts", options->counts, "Stream: one token a line")->required();
+    verb.add_option("--counts", options->counts, "Stream: one token a line")
+        ->required()
+        ->check(not_empty());
     verb.add_option("--frequency", options->frequency_hz, "Counts per second")
+        ->transform(whole_number(1, INT64_MAX))
         ->capture_default_str();
     verb.add_option("--rate", options->rate, "Steps per second, N or N/D")->capture_default_str();
     verb.add_option("--max-frame", options->max_frame, "Longest credited frame in seconds")
         ->capture_default_str();
-    verb.add_option("--max-steps", options->max_steps, "Most steps a frame")->capture_default_str();
+    verb.add_option("--max-steps", options->max_steps, "Most steps a frame")
+        ->transform(whole_number(1, INT64_MAX))
+        ->capture_default_str();
     verb.add_option("--phase", options->phase, "Where the first step is due")
         ->check(CLI::IsMember({"zero", "half"}))
         ->capture_default_str();

@@ -10,7 +10,8 @@ namespace {
 
 std::string escaped_xml(std::string_view text) {
     std::string out;
-    for (const char c : text) {
+    // XML 1.0 has no spelling for control characters, and all of it must be UTF-8.
+    for (const char c : printable(text)) {
         switch (c) {
         case '&':
             out += "&amp;";
@@ -25,18 +26,21 @@ std::string escaped_xml(std::string_view text) {
             out += "&quot;";
             break;
         default:
-            // XML 1.0 has no spelling for the other control characters.
-            out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+            out += c;
         }
     }
     return out;
 }
 
-/// GitHub's workflow commands end at a line end and use % as their escape.
-std::string escaped_github(std::string_view text) {
+/// GitHub's workflow commands use % as their escape; in a property, : and , end the value.
+std::string escaped_github(std::string_view text, bool property) {
     std::string out;
-    for (const char c : text) {
-        out += c == '%' ? "%25" : c == '\n' ? "%0A" : c == '\r' ? "%0D" : std::string(1, c);
+    for (const char c : printable(text)) {
+        if (c == '%' || (property && (c == ':' || c == ','))) {
+            out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+        } else {
+            out += c;
+        }
     }
     return out;
 }
@@ -46,11 +50,11 @@ std::string as_text(const std::vector<Outcome>& outcomes) {
     for (const Outcome& outcome : outcomes) {
         text += fmt::format("{:<12} {}: {} ticks, {} hashes checked\n",
                             outcome.exit == Exit::done ? "identical" : reason_of(outcome),
-                            outcome.path,
+                            printable(outcome.path),
                             outcome.ticks,
                             outcome.hashes_checked);
         for (const std::string& remark : outcome.remarks) {
-            text += fmt::format("             {}\n", remark);
+            text += fmt::format("             {}\n", printable(remark));
         }
     }
     return text;
@@ -85,10 +89,12 @@ std::string as_tap(const std::vector<Outcome>& outcomes) {
     std::string text = fmt::format("TAP version 13\n1..{}\n", outcomes.size());
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         const Outcome& outcome = outcomes[i];
-        text += fmt::format(
-            "{} {} - {}\n", outcome.exit == Exit::done ? "ok" : "not ok", i + 1, outcome.path);
+        text += fmt::format("{} {} - {}\n",
+                            outcome.exit == Exit::done ? "ok" : "not ok",
+                            i + 1,
+                            printable(outcome.path));
         for (const std::string& remark : outcome.remarks) {
-            text += fmt::format("# {}\n", remark);
+            text += fmt::format("# {}\n", printable(remark));
         }
     }
     return text;
@@ -98,11 +104,11 @@ std::string as_github(const std::vector<Outcome>& outcomes) {
     std::string text;
     for (const Outcome& outcome : outcomes) {
         if (outcome.exit != Exit::done) {
-            text +=
-                fmt::format("::error file={},title={}::{}\n",
-                            escaped_github(outcome.path),
-                            reason_of(outcome),
-                            escaped_github(fmt::format("{}", fmt::join(outcome.remarks, "; "))));
+            text += fmt::format(
+                "::error file={},title={}::{}\n",
+                escaped_github(outcome.path, true),
+                reason_of(outcome),
+                escaped_github(fmt::format("{}", fmt::join(outcome.remarks, "; ")), false));
         }
     }
     return text;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,7 @@
 #endif
 
 #include "command.hpp"
+#include "options.hpp"
 #include "verification.hpp"
 
 namespace twinstep::tools {
@@ -44,28 +46,68 @@ bool on_a_terminal() {
 #endif
 }
 
-/// All .twin files under the paths, sorted, each once. A path that does not exist stays in the
-/// list: its turn ends with an error that names it.
-std::vector<std::string> collect(const std::vector<std::string>& paths) {
-    std::vector<std::string> files;
-    for (const std::string& path : paths) {
+/// What the paths lead to.
+struct Found {
+    std::vector<std::string> files;  ///< Sorted, each once.
+    std::vector<Outcome> unreadable; ///< Directories that cannot be listed.
+};
+
+/// Adds everything named .twin in a directory and below. Links to directories are not followed, so
+/// that no loop is walked. What is no regular file is kept: its turn ends with an error.
+void search(const std::string& root, Found& found) {
+    std::vector<fs::path> open{root};
+    while (!open.empty()) {
+        const fs::path directory = std::move(open.back());
+        open.pop_back();
         std::error_code error;
-        if (!fs::is_directory(path, error)) {
-            files.push_back(path);
-            continue;
-        }
-        const auto end = fs::recursive_directory_iterator();
-        auto entry = fs::recursive_directory_iterator(
-            path, fs::directory_options::skip_permission_denied, error);
-        for (; !error && entry != end; entry.increment(error)) {
-            if (entry->path().extension() == ".twin") {
-                files.push_back(entry->path().string());
+        auto entry = fs::directory_iterator(directory, error);
+        for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+            std::error_code ignored;
+            if (fs::is_directory(entry->symlink_status(ignored))) {
+                open.push_back(entry->path());
+            } else if (entry->path().extension() == ".twin") {
+                found.files.push_back(entry->path().string());
             }
         }
+        if (error) {
+            Outcome& outcome = found.unreadable.emplace_back();
+            outcome.path = directory.string();
+            outcome.remarks.push_back(
+                fmt::format("{}: cannot be searched: {}", outcome.path, error.message()));
+        }
     }
-    std::sort(files.begin(), files.end());
-    files.erase(std::unique(files.begin(), files.end()), files.end());
-    return files;
+}
+
+/// All .twin files under the paths. A path that does not exist stays in the list: its turn ends
+/// with an error that names it.
+Found collect(const std::vector<std::string>& paths) {
+    Found found;
+    for (const std::string& path : paths) {
+        std::error_code ignored;
+        if (fs::is_directory(path, ignored)) {
+            search(path, found);
+        } else {
+            found.files.push_back(path);
+        }
+    }
+    std::sort(found.files.begin(), found.files.end());
+    found.files.erase(std::unique(found.files.begin(), found.files.end()), found.files.end());
+    return found;
+}
+
+/// Verifies one file; whatever a game throws ends its file, not the others.
+Outcome verify_guarded(const Context& context,
+                       const std::string& path,
+                       const VerificationOptions& options,
+                       std::atomic<std::uint64_t>& ticks) {
+    try {
+        return verify_recording(context, path, options, ticks);
+    } catch (const std::exception& exception) {
+        Outcome outcome;
+        outcome.path = path;
+        outcome.remarks.push_back(fmt::format("{}: {}", path, exception.what()));
+        return outcome;
+    }
 }
 
 /// Keeps every N-th file for "K/N", K from 1.
@@ -138,7 +180,7 @@ std::vector<Outcome> run_jobs(const Context& context,
     std::condition_variable wake;
     const auto work = [&] {
         for (std::size_t i = next++; i < files.size(); i = next++) {
-            outcomes[i] = verify_recording(context, files[i], options.checks, ticks);
+            outcomes[i] = verify_guarded(context, files[i], options.checks, ticks);
             ++finished;
             const std::lock_guard lock(mutex);
             wake.notify_all();
@@ -200,12 +242,14 @@ Json summary(const std::vector<Outcome>& outcomes) {
 }
 
 Exit verify(Context& context, const VerifyOptions& options) {
-    std::vector<std::string> files = collect(options.paths);
-    if (!options.shard.empty() && !keep_shard(files, options.shard)) {
+    Found found = collect(options.paths);
+    const std::size_t all = found.files.size();
+    if (!options.shard.empty() && !keep_shard(found.files, options.shard)) {
         Context::note(fmt::format("--shard {}: use K/N with 1 <= K <= N", options.shard));
         return Exit::usage;
     }
-    const std::vector<Outcome> outcomes = run_jobs(context, files, options);
+    std::vector<Outcome> outcomes = run_jobs(context, found.files, options);
+    outcomes.insert(outcomes.end(), found.unreadable.begin(), found.unreadable.end());
     context.print(summary(outcomes));
     if (!context.json) {
         Context::data(format_report(outcomes, options.report));
@@ -219,7 +263,11 @@ Exit verify(Context& context, const VerifyOptions& options) {
         }
     }
     if (outcomes.empty()) {
-        Context::note("nothing was checked: no .twin file was found");
+        Context::note(all == 0
+                          ? "nothing was checked: no .twin file was found"
+                          : fmt::format("nothing was checked: --shard {} holds none of {} files",
+                                        options.shard,
+                                        all));
     }
     return overall(outcomes);
 }
@@ -233,17 +281,21 @@ void declare_verify(CLI::App& app, Context& context, Action& action) {
                                   "Simulate recordings again and compare every recorded hash",
                                   "twinstep verify recordings --jobs 2");
     auto options = std::make_shared<VerifyOptions>();
-    verb.add_option("path", options->paths, "Recordings, or directories of them")->required();
+    verb.add_option("path", options->paths, "Recordings, or directories of them")
+        ->required()
+        ->check(not_empty());
     verb.add_option("--jobs", options->jobs, "Files that are verified at once")
-        ->check(CLI::Range(1, 256))
+        ->transform(whole_number(1, 256))
         ->capture_default_str();
     verb.add_flag("--twice", options->checks.twice, "Verify each file twice in this process");
     verb.add_option("--fork-every",
                     options->checks.fork_every,
-                    "Every K ticks, load the state into a second simulation and run both");
+                    "Every K ticks, load the state into a second simulation and run both")
+        ->transform(whole_number(1, UINT64_MAX));
     verb.add_option("--roundtrip-every",
                     options->checks.roundtrip_every,
-                    "Every K ticks, save the state and load it again");
+                    "Every K ticks, save the state and load it again")
+        ->transform(whole_number(1, UINT64_MAX));
     verb.add_option("--shard", options->shard, "Verify only part K of N of the files: K/N");
     verb.add_option("--report", options->report, "Format of the report")
         ->check(CLI::IsMember({"text", "junit", "tap", "github"}))

@@ -17,8 +17,8 @@ OpenedSource play_demo(games::DemoLump demo, const std::string& name) {
     OpenedSource opened;
     opened.setup = games::setup_for(demo);
     opened.ticks = demo.tics();
-    if (!demo.complete) {
-        opened.loss = fmt::format("{}: {}", name, demo.note);
+    if (!demo.note.empty()) {
+        (demo.complete ? opened.remark : opened.loss) = fmt::format("{}: {}", name, demo.note);
     }
     opened.source = std::make_unique<games::DemoSource>(std::move(demo));
     return opened;

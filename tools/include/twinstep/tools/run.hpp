@@ -23,6 +23,7 @@ struct OpenedSource {
     std::optional<Setup> setup; ///< The session it was made for; options may not contradict.
     std::optional<std::uint64_t> ticks; ///< Its length, where it has one.
     std::string loss;                   ///< What could not be read of it; empty: all of it was.
+    std::string remark;                 ///< Worth saying although nothing is lost; may be empty.
 };
 
 /// Opens "KIND:REST"; gets REST.

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The validators of options.
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string>
+
+namespace twinstep::tools {
+
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
+    const auto check = [low, high](std::string& text) -> std::string {
+        std::uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto parsed = std::from_chars(text.data(), end, value);
+        if (parsed.ec != std::errc{} || parsed.ptr != end || value < low || value > high) {
+            return fmt::format("\"{}\": use a whole number of {} to {}", text, low, high);
+        }
+        text = std::to_string(value);
+        return {};
+    };
+    return CLI::Validator(check, "");
+}
+
+CLI::Validator number(double low, double high) {
+    const auto check = [low, high](std::string& text) -> std::string {
+        double value = 0.0;
+        const char* end = text.data() + text.size();
+        const auto parsed = std::from_chars(text.data(), end, value);
+        const bool inside = value >= low && value <= high;
+        if (parsed.ec != std::errc{} || parsed.ptr != end || !inside) {
+            return fmt::format("\"{}\": use a number of {} to {}", text, low, high);
+        }
+        return {};
+    };
+    return CLI::Validator(check, "");
+}
+
+CLI::Validator not_empty() {
+    const auto check = [](std::string& text) -> std::string {
+        return text.empty() ? "the name is empty" : "";
+    };
+    return CLI::Validator(check, "");
+}
+
+} // namespace twinstep::tools
