@@ -14,12 +14,10 @@
 #include <exception>
 #include <new>
 
+#include <fcntl.h>
 #if defined(_WIN32)
 #include <io.h>
-#endif
-
-#include <fcntl.h>
-#if !defined(_WIN32)
+#else
 #include <unistd.h>
 #endif
 
