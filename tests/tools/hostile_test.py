@@ -239,6 +239,7 @@ class RecordingsTest(CommandTest):
                 )
                 self.assertIn(done.returncode, (1, 5), (key, value, done.stderr))
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertIn(str(out).encode(), done.stderr)
         # The most that the game allows is bounded, and is not what was recorded.
         self.json("verify", with_manifest({"config.units": "200000"}), code=4)
         out = with_manifest({"\x1b]0;title\x07": "\x1b[2J\nforged = line\u202e"})

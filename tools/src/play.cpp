@@ -42,7 +42,7 @@ Exit play(Context& context, const PlayOptions& options) {
         return Context::refuse(recording.error());
     }
     Simulation& simulation = *recording->simulation;
-    const auto other_build = replay::prepare_simulation(simulation, recording->reader);
+    const auto other_build = prepare(*recording, options.path);
     if (!other_build) {
         return Context::refuse(other_build.error());
     }

@@ -2,6 +2,8 @@
 // Opening recordings for the verbs that need their game.
 #include "recordings.hpp"
 
+#include "twinstep/replay/playback.hpp"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -44,6 +46,14 @@ Result<OpenedRecording> open_recording(const Context& context, const std::string
                         .in(path));
     }
     return OpenedRecording{std::move(*reader), (*entry)->make()};
+}
+
+Result<bool> prepare(OpenedRecording& recording, const std::string& path) {
+    auto other_build = replay::prepare_simulation(*recording.simulation, recording.reader);
+    if (!other_build && other_build.error().where.empty()) {
+        return fail(std::move(other_build.error()).in(path));
+    }
+    return other_build;
 }
 
 Exit exit_for_state(const std::string& path,

@@ -27,6 +27,10 @@ Result<replay::Reader> open_reader(const std::string& path);
 /// this command does not know the game.
 Result<OpenedRecording> open_recording(const Context& context, const std::string& path);
 
+/// Sets the simulation up as the recording says. True if another build made it. Errors: those of
+/// replay::prepare_simulation, with the path.
+Result<bool> prepare(OpenedRecording& recording, const std::string& path);
+
 /// Done, or loss with a note for people if a file is not whole.
 Exit exit_for_state(const std::string& path,
                     replay::FileState state,

@@ -28,7 +28,7 @@ Exit show(Context& context, const StateOptions& options) {
         return Context::refuse(recording.error());
     }
     Simulation& simulation = *recording->simulation;
-    const auto other_build = replay::prepare_simulation(simulation, recording->reader);
+    const auto other_build = prepare(*recording, options.path);
     if (!other_build) {
         return Context::refuse(other_build.error());
     }

@@ -136,7 +136,7 @@ Result<void> run_pass(const Context& context,
         return fail(recording.error());
     }
     Simulation& simulation = *recording->simulation;
-    const auto other_build = replay::prepare_simulation(simulation, recording->reader);
+    const auto other_build = prepare(*recording, outcome.path);
     if (!other_build) {
         return fail(other_build.error());
     }
