@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <istream>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -52,18 +54,45 @@ private:
     Bytes encoded_;
 };
 
+/// Watches a line while it is parsed: depth is bounded, and no object has a key twice (a reader
+/// would keep one of the two values and not say which).
+struct LineGuard {
+    std::string reason; ///< Empty while all is well.
+    std::string key;    ///< The repeated key.
+    std::vector<std::set<std::string>> keys;
+
+    bool accepts(int depth, Json::parse_event_t event, const Json& value) {
+        if (depth > depth_max) {
+            reason = "nested too deeply";
+        } else if (event == Json::parse_event_t::object_start) {
+            keys.emplace_back();
+        } else if (event == Json::parse_event_t::object_end && !keys.empty()) {
+            keys.pop_back();
+        } else if (event == Json::parse_event_t::key && reason.empty() && !keys.empty()) {
+            const auto& name = value.get_ref<const std::string&>();
+            if (!keys.back().insert(name).second) {
+                reason = "the key is there twice";
+                key = name;
+            }
+        }
+        return reason.empty();
+    }
+};
+
 Result<void> Importer::line(const std::string& text) {
     ++line_;
-    bool too_deep = false;
-    const auto guard = [&too_deep](int depth, Json::parse_event_t, Json&) {
-        too_deep = too_deep || depth > depth_max;
-        return !too_deep;
-    };
-    const Json json = Json::parse(text, guard, false);
+    LineGuard guard;
+    const Json json = Json::parse(
+        text,
+        [&guard](int depth, Json::parse_event_t event, const Json& value) {
+            return guard.accepts(depth, event, value);
+        },
+        false);
     TextObject object(json, line_);
-    if (json.is_discarded() || too_deep) {
-        const std::string reason = too_deep ? "nested too deeply" : "not JSON";
-        return fail(Error(Errc::bad_text, {}, "line " + std::to_string(line_) + ": " + reason));
+    if (json.is_discarded() || !guard.reason.empty()) {
+        const std::string reason = guard.reason.empty() ? "not JSON" : guard.reason;
+        return fail(
+            Error(Errc::bad_text, guard.key, "line " + std::to_string(line_) + ": " + reason));
     }
     const std::string type = object.text("type");
     if (!object.ok()) {

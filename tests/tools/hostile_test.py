@@ -266,6 +266,7 @@ class TextTest(CommandTest):
             (4, "\n".join([*lines[:3], json.dumps({**tick, "\x1b[1m": "2"})])),
             (4, "\n".join([*lines[:3], json.dumps({**tick, "slots": "\ud800"})])),
             (4, "\n".join([*lines[:3], json.dumps({**tick, "slots": [None] * 5000})])),
+            (4, "\n".join([*lines[:3], lines[3].replace("{", '{"tick":"9",', 1)])),
             (len(lines) + 1, "\n".join([*lines, lines[-1]])),
         ):
             source = self.folder / "hostile.ndjson"

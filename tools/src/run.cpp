@@ -12,9 +12,8 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <new>
-
 #include <fcntl.h>
+#include <new>
 #if defined(_WIN32)
 #include <io.h>
 #else

@@ -56,10 +56,9 @@ Result<DemoLump> parse_header(ByteView bytes) {
             return fail(bad_value(offset,
                                   field.name,
                                   value,
-                                  field.low == field.high
-                                      ? std::to_string(field.low)
-                                      : std::to_string(field.low) + " to " +
-                                            std::to_string(field.high)));
+                                  field.low == field.high ? std::to_string(field.low)
+                                                          : std::to_string(field.low) + " to " +
+                                                                std::to_string(field.high)));
         }
         demo.*(field.value) = value;
     }

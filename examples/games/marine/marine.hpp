@@ -68,29 +68,17 @@ public:
     }
 
     /// Views for tests, tools and pictures.
-    const marine::Arena& arena() const {
-        return arena_;
-    }
+    const marine::Arena& arena() const { return arena_; }
 
-    std::span<const marine::Player> players() const {
-        return players_;
-    }
+    std::span<const marine::Player> players() const { return players_; }
 
-    std::span<const marine::Monster> monsters() const {
-        return monsters_;
-    }
+    std::span<const marine::Monster> monsters() const { return monsters_; }
 
-    std::span<const marine::Projectile> projectiles() const {
-        return projectiles_;
-    }
+    std::span<const marine::Projectile> projectiles() const { return projectiles_; }
 
-    std::span<const marine::Door> doors() const {
-        return doors_;
-    }
+    std::span<const marine::Door> doors() const { return doors_; }
 
-    std::span<const marine::Pickup> pickups() const {
-        return pickups_;
-    }
+    std::span<const marine::Pickup> pickups() const { return pickups_; }
 
 private:
     /// What Setup.config says, in numbers.

@@ -199,7 +199,7 @@ Result<Search> search(const OpenFile& open,
 
 Result<Bytes> read_wad_lump(const std::string& path, std::string_view name) {
     if (name.empty() || name.size() > name_bytes) {
-        return fail(Error(std::make_error_code(std::errc::invalid_argument),
+        return fail(Error(SimErrc::malformed,
                           "lump",
                           "a lump's name has 1 to 8 characters")
                         .in(path));
@@ -220,7 +220,7 @@ Result<Bytes> read_wad_lump(const std::string& path, std::string_view name) {
     if (!found->entry) {
         const std::string hint =
             found->demos.empty() ? "it has no DEMO lump at all" : "it has " + found->demos;
-        return fail(Error(std::make_error_code(std::errc::invalid_argument),
+        return fail(Error(SimErrc::malformed,
                           "lump",
                           "no lump " + wanted + "; " + hint)
                         .in(path));

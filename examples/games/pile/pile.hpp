@@ -130,22 +130,14 @@ public:
         }
     }
 
-    const PileBodies& bodies() const {
-        return bodies_;
-    }
+    const PileBodies& bodies() const { return bodies_; }
 
-    const PileContacts& contacts() const {
-        return contacts_;
-    }
+    const PileContacts& contacts() const { return contacts_; }
 
-    const PilePlayer& player() const {
-        return player_;
-    }
+    const PilePlayer& player() const { return player_; }
 
     /// Width and height of the room, in metres.
-    std::int32_t room() const {
-        return room_;
-    }
+    std::int32_t room() const { return room_; }
 
 private:
     /// What the broad phase looks at, sorted by cell, then body.
@@ -158,13 +150,9 @@ private:
         std::uint32_t asleep;
     };
 
-    std::uint32_t count() const {
-        return static_cast<std::uint32_t>(bodies_.x.size());
-    }
+    std::uint32_t count() const { return static_cast<std::uint32_t>(bodies_.x.size()); }
 
-    bool asleep(std::size_t body) const {
-        return bodies_.rest[body] == rest_asleep;
-    }
+    bool asleep(std::size_t body) const { return bodies_.rest[body] == rest_asleep; }
 
     pile_detail::Shape shape(std::size_t body) const;
     void make_bodies(std::uint64_t seed, std::uint32_t count);

@@ -188,25 +188,15 @@ public:
     static Input bot(Random& random, Tick tick, Slot slot);
 
     /// Cells along one side of the square map.
-    std::uint32_t side() const {
-        return side_;
-    }
+    std::uint32_t side() const { return side_; }
 
-    std::span<const std::uint8_t> terrain() const {
-        return terrain_;
-    }
+    std::span<const std::uint8_t> terrain() const { return terrain_; }
 
-    std::span<const SwarmUnit> units() const {
-        return units_;
-    }
+    std::span<const SwarmUnit> units() const { return units_; }
 
-    std::span<const SwarmSquad> squads() const {
-        return squads_;
-    }
+    std::span<const SwarmSquad> squads() const { return squads_; }
 
-    std::span<const SwarmPlayer> players() const {
-        return players_;
-    }
+    std::span<const SwarmPlayer> players() const { return players_; }
 
     /// Costs from each cell to a squad's goal; a step straight ahead on open ground costs 2.
     std::span<const std::uint16_t> field(std::size_t squad) const {
@@ -268,9 +258,7 @@ private:
     const char* first_wrong_unit(const Swarm& fresh) const;
     bool sizes_differ(const Swarm& other) const;
 
-    std::size_t cell_count() const {
-        return terrain_.size();
-    }
+    std::size_t cell_count() const { return terrain_.size(); }
 
     std::uint32_t cell_at(std::int32_t x, std::int32_t y) const {
         return static_cast<std::uint32_t>(y / cell_size) * side_ +
