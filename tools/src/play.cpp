@@ -37,44 +37,28 @@ Exit play(Context& context, const PlayOptions& options) {
         Context::note("--speed: unlimited frames know no time: leave --frames out or give a rate");
         return Exit::usage;
     }
-    auto recording = open_recording(context, options.path);
-    if (!recording) {
-        return Context::refuse(recording.error());
+    auto session = start_replay(context, options.path);
+    if (!session) {
+        return Context::refuse(session.error());
     }
-    Simulation& simulation = *recording->simulation;
-    const auto other_build = prepare(*recording, options.path);
-    if (!other_build) {
-        return Context::refuse(other_build.error());
-    }
-    if (*other_build) {
+    if (session->other_build) {
         note_other_build(options.path);
     }
-    replay::Playback playback(std::move(recording->reader));
-    Driver driver(simulation, playback.source());
-    driver.add(playback.verifier());
-    // Without keyframes the way to a tick leads through all ticks before it.
-    if (const auto seek = driver.advance(options.from); !seek) {
-        return Context::refuse(seek.error());
-    }
-    if (simulation.tick().value < options.from) {
-        Context::note(fmt::format("{}: --from {}: the recording has {} ticks",
-                                  options.path,
-                                  options.from,
-                                  simulation.tick().value));
-        return Exit::usage;
+    if (const Result<void> reached = seek(*session, options.from, "--from"); !reached) {
+        return Context::refuse_option(reached.error());
     }
     const auto loop =
-        run_loop(driver,
+        run_loop(session->driver,
                  *cadence,
                  {.ticks_max = options.until ? *options.until - options.from : UINT64_MAX,
                   .speed = options.speed.value_or(1.0),
                   .real_time = options.speed.has_value()});
     if (!loop) {
-        return Context::refuse(loop.error());
+        return Context::refuse(located(loop.error(), options.path));
     }
-    const replay::Verdict& verdict = playback.verdict();
+    const replay::Verdict& verdict = session->playback.verdict();
     const bool matched = !verdict.divergence && verdict.hashes_checked > 0;
-    const std::string final_hash = to_hex(simulation.hash().state);
+    const std::string final_hash = to_hex(session->simulation->hash().state);
     context.print({{"file", options.path},
                    {"ticks", json_integer(loop->ticks)},
                    {"final_hash", final_hash},
@@ -98,9 +82,11 @@ Exit play(Context& context, const PlayOptions& options) {
         return Exit::nothing_checked;
     }
     // What lies behind --until was not read, so nothing is known of it.
-    return loop->ended ? exit_for_state(
-                             options.path, playback.reader().state(), playback.reader().defects())
-                       : Exit::done;
+    if (!loop->ended) {
+        return Exit::done;
+    }
+    const replay::Reader& reader = session->playback.reader();
+    return exit_for_state(options.path, reader.state(), reader.defects());
 }
 
 } // namespace

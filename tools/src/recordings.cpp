@@ -2,8 +2,6 @@
 // Opening recordings for the verbs that need their game.
 #include "recordings.hpp"
 
-#include "twinstep/replay/playback.hpp"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -48,12 +46,42 @@ Result<OpenedRecording> open_recording(const Context& context, const std::string
     return OpenedRecording{std::move(*reader), (*entry)->make()};
 }
 
-Result<bool> prepare(OpenedRecording& recording, const std::string& path) {
-    auto other_build = replay::prepare_simulation(*recording.simulation, recording.reader);
-    if (!other_build && other_build.error().where.empty()) {
-        return fail(std::move(other_build.error()).in(path));
+Result<Replay> start_replay(const Context& context, const std::string& path) {
+    auto recording = open_recording(context, path);
+    if (!recording) {
+        return fail(recording.error());
     }
-    return other_build;
+    auto other_build = replay::prepare_simulation(*recording->simulation, recording->reader);
+    if (!other_build) {
+        return fail(located(std::move(other_build.error()), path));
+    }
+    replay::Playback playback(std::move(recording->reader));
+    Driver driver(*recording->simulation, playback.source());
+    driver.add(playback.verifier());
+    return Replay{path,
+                  std::move(recording->simulation),
+                  std::move(playback),
+                  std::move(driver),
+                  *other_build};
+}
+
+Error located(Error error, const std::string& path) {
+    if (!error.where.starts_with(path)) {
+        error.where = error.where.empty() ? path : path + ": " + error.where;
+    }
+    return error;
+}
+
+Result<void> seek(Replay& session, std::uint64_t tick, std::string_view option) {
+    if (const auto advance = session.driver.advance(tick); !advance) {
+        return fail(located(advance.error(), session.path));
+    }
+    if (const std::uint64_t reached = session.simulation->tick().value; reached < tick) {
+        return fail(Error(SimErrc::wrong_tick,
+                          fmt::format("{} {}", option, tick),
+                          fmt::format("{} has {} ticks", session.path, reached)));
+    }
+    return {};
 }
 
 Exit exit_for_state(const std::string& path,

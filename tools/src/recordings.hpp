@@ -4,10 +4,14 @@
 
 #include "command.hpp"
 
+#include "twinstep/replay/playback.hpp"
 #include "twinstep/replay/reader.hpp"
+#include "twinstep/sim/driver.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace twinstep::tools {
 
@@ -27,9 +31,25 @@ Result<replay::Reader> open_reader(const std::string& path);
 /// this command does not know the game.
 Result<OpenedRecording> open_recording(const Context& context, const std::string& path);
 
-/// Sets the simulation up as the recording says. True if another build made it. Errors: those of
+/// A recording on its way through its game, from tick 0, with every recorded hash compared.
+struct Replay {
+    std::string path;
+    std::unique_ptr<Simulation> simulation;
+    replay::Playback playback;
+    Driver driver;
+    bool other_build = false; ///< Another build of the game made the recording.
+};
+
+/// Opens a recording, makes its game and sets it up. Errors: those of open_recording and
 /// replay::prepare_simulation, with the path.
-Result<bool> prepare(OpenedRecording& recording, const std::string& path);
+Result<Replay> start_replay(const Context& context, const std::string& path);
+
+/// The error with the file in front of where it says it happened, unless it is there already.
+Error located(Error error, const std::string& path);
+
+/// Plays on to `tick`; without keyframes the way leads through all ticks before it. Errors: the
+/// driver's; wrong_tick, naming `option`, if the recording is shorter.
+Result<void> seek(Replay& session, std::uint64_t tick, std::string_view option);
 
 /// Done, or loss with a note for people if a file is not whole.
 Exit exit_for_state(const std::string& path,

@@ -23,28 +23,14 @@ struct StateOptions {
 };
 
 Exit show(Context& context, const StateOptions& options) {
-    auto recording = open_recording(context, options.path);
-    if (!recording) {
-        return Context::refuse(recording.error());
+    auto session = start_replay(context, options.path);
+    if (!session) {
+        return Context::refuse(session.error());
     }
-    Simulation& simulation = *recording->simulation;
-    const auto other_build = prepare(*recording, options.path);
-    if (!other_build) {
-        return Context::refuse(other_build.error());
+    if (const Result<void> reached = seek(*session, options.at, "--at"); !reached) {
+        return Context::refuse_option(reached.error());
     }
-    replay::Playback playback(std::move(recording->reader));
-    Driver driver(simulation, playback.source());
-    driver.add(playback.verifier());
-    if (const auto advance = driver.advance(options.at); !advance) {
-        return Context::refuse(advance.error());
-    }
-    if (simulation.tick().value < options.at) {
-        Context::note(fmt::format("{}: --at {}: the recording has {} ticks",
-                                  options.path,
-                                  options.at,
-                                  simulation.tick().value));
-        return Exit::usage;
-    }
+    Simulation& simulation = *session->simulation;
     const std::string hash = to_hex(simulation.hash().state);
     Json state = state_tree(simulation);
     context.print({{"file", options.path},
@@ -55,8 +41,8 @@ Exit show(Context& context, const StateOptions& options) {
     if (!context.json) {
         Context::data(to_text(state, 2) + "\n");
     }
-    if (playback.verdict().divergence) {
-        Context::note(fmt::format("{}: {}", options.path, to_line(*playback.verdict().divergence)));
+    if (const auto& divergence = session->playback.verdict().divergence) {
+        Context::note(fmt::format("{}: {}", options.path, to_line(*divergence)));
         return Exit::divergence;
     }
     return Exit::done;

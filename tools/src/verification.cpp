@@ -131,30 +131,24 @@ Result<void> run_pass(const Context& context,
                       Outcome& outcome,
                       const VerificationOptions& options,
                       std::atomic<std::uint64_t>& ticks_done) {
-    auto recording = open_recording(context, outcome.path);
-    if (!recording) {
-        return fail(recording.error());
+    auto session = start_replay(context, outcome.path);
+    if (!session) {
+        return fail(session.error());
     }
-    Simulation& simulation = *recording->simulation;
-    const auto other_build = prepare(*recording, outcome.path);
-    if (!other_build) {
-        return fail(other_build.error());
-    }
-    outcome.other_build = *other_build;
-    replay::Playback playback(std::move(recording->reader));
+    outcome.other_build = session->other_build;
+    Simulation& simulation = *session->simulation;
+    replay::Playback& playback = session->playback;
     playback.stop_at_divergence(true);
-    Driver driver(simulation, playback.source());
-    driver.add(playback.verifier());
     std::optional<Fork> fork;
     if (options.fork_every != 0) {
-        driver.add(fork.emplace(simulation, options.fork_every));
+        session->driver.add(fork.emplace(simulation, options.fork_every));
     }
-    const auto round_trip_found = run_to_end(driver, options, ticks_done);
+    const auto round_trip_found = run_to_end(session->driver, options, ticks_done);
     if (!round_trip_found) {
-        return fail(round_trip_found.error());
+        return fail(located(round_trip_found.error(), outcome.path));
     }
     if (fork && fork->error()) {
-        return fail(*fork->error());
+        return fail(located(*fork->error(), outcome.path));
     }
     outcome.ticks += simulation.tick().value;
     outcome.hashes_checked += playback.verdict().hashes_checked;

@@ -199,10 +199,8 @@ Result<Search> search(const OpenFile& open,
 
 Result<Bytes> read_wad_lump(const std::string& path, std::string_view name) {
     if (name.empty() || name.size() > name_bytes) {
-        return fail(Error(SimErrc::malformed,
-                          "lump",
-                          "a lump's name has 1 to 8 characters")
-                        .in(path));
+        return fail(
+            Error(SimErrc::malformed, "lump", "a lump's name has 1 to 8 characters").in(path));
     }
     const Result<OpenFile> open = open_file(path);
     if (!open) {
@@ -220,10 +218,7 @@ Result<Bytes> read_wad_lump(const std::string& path, std::string_view name) {
     if (!found->entry) {
         const std::string hint =
             found->demos.empty() ? "it has no DEMO lump at all" : "it has " + found->demos;
-        return fail(Error(SimErrc::malformed,
-                          "lump",
-                          "no lump " + wanted + "; " + hint)
-                        .in(path));
+        return fail(Error(SimErrc::malformed, "lump", "no lump " + wanted + "; " + hint).in(path));
     }
     const Entry& entry = *found->entry;
     if (entry.size < 0 || static_cast<std::size_t>(entry.size) > wad_lump_bytes_max) {
