@@ -34,5 +34,6 @@ write_basic_package_version_file(
 install(
     FILES "${PROJECT_BINARY_DIR}/twinstep-config.cmake"
           "${PROJECT_BINARY_DIR}/twinstep-config-version.cmake"
+          cmake/TwinstepGame.cmake
     DESTINATION "${twinstep_package_dir}"
 )

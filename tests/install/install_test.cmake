@@ -70,6 +70,11 @@ if(NOT output MATCHES "\"sled\"")
 endif()
 run("recording" "${outside}" record sled -o "${work_dir}/sled.twin" --from bot:1 --ticks 200 --json)
 run("verifying" "${outside}" verify "${work_dir}/sled.twin" --json)
+run("looking at the recording" "${outside}" info "${work_dir}/sled.twin" --json)
+string(JSON digest GET "${output}" manifest sim.source_digest)
+if(NOT digest MATCHES "^[0-9a-f]+$")
+    message(FATAL_ERROR "the outside game's recording has no source digest: ${digest}")
+endif()
 
 # What README.md prints is a whole project, and every command under it works; else newcomers stumble.
 function(write_readme_block language file)

@@ -23,6 +23,7 @@ public:
     using Input = Push;
     static constexpr std::string_view id = "sled";
     static constexpr twinstep::TickRate tick_rate{60};
+    static constexpr std::string_view source_digest = TWINSTEP_GAME_SOURCE_DIGEST;
 
     void reset(const twinstep::Setup&) { *this = {}; }
 
