@@ -2,6 +2,8 @@
 // The file behind a recording: POSIX and Windows.
 #include "twinstep/replay/file_sink.hpp"
 
+#include "path.hpp"
+
 #include "twinstep/replay/errc.hpp"
 
 #include <cerrno>
@@ -14,7 +16,6 @@
 #define NOMINMAX
 #endif
 #include <algorithm>
-#include <filesystem>
 #include <windows.h>
 #else
 #include <fcntl.h>
@@ -133,8 +134,7 @@ private:
 
 Result<std::unique_ptr<FileSink>> create_file(const std::string& path) {
 #if defined(_WIN32)
-    const std::filesystem::path wide(std::u8string(path.begin(), path.end()));
-    const HANDLE handle = CreateFileW(wide.c_str(),
+    const HANDLE handle = CreateFileW(native_path(path).c_str(),
                                       GENERIC_WRITE,
                                       FILE_SHARE_READ,
                                       nullptr,

@@ -2,6 +2,8 @@
 // Files and memory as input.
 #include "input.hpp"
 
+#include "path.hpp"
+
 #include "twinstep/replay/errc.hpp"
 #include "twinstep/replay/format.hpp"
 #include "twinstep/sim/assert.hpp"
@@ -15,10 +17,6 @@
 namespace twinstep::replay {
 
 namespace {
-
-std::filesystem::path native(const std::string& path) {
-    return std::filesystem::path(std::u8string(path.begin(), path.end()));
-}
 
 class FileInput final : public Input {
 public:
@@ -76,12 +74,12 @@ private:
 
 Result<std::unique_ptr<Input>> open_input(const std::string& path) {
     std::error_code status_error;
-    if (std::filesystem::is_directory(native(path), status_error)) {
+    if (std::filesystem::is_directory(native_path(path), status_error)) {
         return fail(Error(Errc::io_error, {}, "it is a directory").in(path));
     }
     errno = 0;
 #if defined(_WIN32)
-    std::FILE* file = ::_wfopen(native(path).c_str(), L"rb");
+    std::FILE* file = ::_wfopen(native_path(path).c_str(), L"rb");
 #else
     std::FILE* file = std::fopen(path.c_str(), "rb");
 #endif
@@ -89,7 +87,7 @@ Result<std::unique_ptr<Input>> open_input(const std::string& path) {
         const std::error_code code(errno, std::generic_category());
         return fail(Error(Errc::io_error, {}, code.message()).in(path));
     }
-    const std::uintmax_t size = std::filesystem::file_size(native(path), status_error);
+    const std::uintmax_t size = std::filesystem::file_size(native_path(path), status_error);
     return std::make_unique<FileInput>(file, status_error ? 0 : std::uint64_t{size});
 }
 

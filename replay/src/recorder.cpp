@@ -2,9 +2,10 @@
 // The recorder: a writer behind the driver's observer seam.
 #include "twinstep/replay/recorder.hpp"
 
+#include "path.hpp"
+
 #include "twinstep/sim/assert.hpp"
 
-#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -119,10 +120,7 @@ Recorder::create(const std::string& path, Simulation& simulation, const Recorder
     }
     Result<Recorder> recorder = create(std::move(*sink), simulation, options);
     if (!recorder) {
-        // Nobody else's: it did not exist before.
-        std::error_code ignored;
-        std::filesystem::remove(std::filesystem::path(std::u8string(path.begin(), path.end())),
-                                ignored);
+        remove_created(path);
         return fail(std::move(recorder.error()).in(path));
     }
     recorder->impl_->path = path;

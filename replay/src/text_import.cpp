@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Import from text that anybody may have written.
 #include "layout.hpp"
+#include "path.hpp"
 #include "text_object.hpp"
 
 #include "twinstep/replay/text.hpp"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <filesystem>
 #include <istream>
 #include <optional>
 #include <set>
@@ -447,10 +447,7 @@ import_text(std::istream& text, const std::string& path, const ImportOptions& op
     }
     Result<ImportReport> report = import_text(text, std::move(*sink), options);
     if (!report) {
-        // Nobody else's: it did not exist before.
-        std::error_code ignored;
-        std::filesystem::remove(std::filesystem::path(std::u8string(path.begin(), path.end())),
-                                ignored);
+        remove_created(path);
     }
     return report;
 }

@@ -147,13 +147,17 @@ void Context::note(std::string_view line) {
     write_line(stderr, fmt::format("twinstep: {}", printable(line)));
 }
 
-Exit Context::refuse(const Error& error) {
-    note(to_string(error));
+Exit Context::exit_for(const Error& error) {
     if (error.code == replay::Errc::incompatible_simulation ||
         error.code == replay::Errc::unsupported_version) {
         return Exit::incompatible;
     }
     return Exit::failed;
+}
+
+Exit Context::refuse(const Error& error) {
+    note(to_string(error));
+    return exit_for(error);
 }
 
 Exit Context::refuse_option(const Error& error) {

@@ -75,6 +75,8 @@ public:
     static void data(std::string_view text);
     /// Writes a remark to standard error.
     static void note(std::string_view line);
+    /// The exit code that fits an error.
+    static Exit exit_for(const Error& error);
     /// Writes the one-line error to standard error and returns the exit code that fits.
     static Exit refuse(const Error& error);
     /// The same for what an option says: a matter of usage, unless it is about a file.

@@ -177,10 +177,7 @@ Outcome verify_recording(const Context& context,
     outcome.exit = Exit::done;
     for (int pass = 0; pass < (options.twice ? 2 : 1) && !outcome.divergence; ++pass) {
         if (const Result<void> ran = run_pass(context, outcome, options, ticks_done); !ran) {
-            outcome.exit = ran.error().code == replay::Errc::incompatible_simulation ||
-                                   ran.error().code == replay::Errc::unsupported_version
-                               ? Exit::incompatible
-                               : Exit::failed;
+            outcome.exit = Context::exit_for(ran.error());
             outcome.remarks.push_back(to_string(ran.error()));
             return outcome;
         }
