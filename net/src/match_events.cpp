@@ -139,8 +139,9 @@ void Match::Impl::apply(const ScheduledEvent& event) {
     case What::present:
         seat->in_game = true;
         seat->coming = false;
-        seat->resync = false;
         seat->owes_from = next();
+        seat->verify_from = next();
+        seat->reported = next();
         seat->input_next = std::max(seat->input_next, next());
         seat->silent = false;
         set_state(event.slot, PlayerState::live);
@@ -160,6 +161,7 @@ void Match::Impl::apply(const ScheduledEvent& event) {
         break;
     case What::speed:
         timeline.set_speed(event.value);
+        status.speed_per_mille = event.value;
         break;
     case What::policy:
         policy = static_cast<Policy>(event.value);

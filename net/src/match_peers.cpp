@@ -5,17 +5,10 @@
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 namespace twinstep::net {
-
-namespace {
-
-PeerPhase after_connect(const Peer&) {
-    return PeerPhase::loading;
-}
-
-} // namespace
 
 tl::expected<std::uint16_t, CloseReason> Match::Impl::seat_for(const Admission& admission) {
     const auto find = [this](auto&& fits) -> int {
@@ -95,8 +88,12 @@ tl::expected<Admitted, CloseReason> Match::Impl::admit(Micros now, const Admissi
         peer.has_slot = true;
         peer.slot = Slot{slot};
         Seat& seat = seats[slot];
-        seat.has_old_ticket = seat.has_ticket;
-        seat.old_ticket = seat.ticket;
+        // The confirmed ticket stays good until the connection with the new one stands: an ACCEPT
+        // may be lost, and whoever replays a CONNECT must not take the seat away.
+        if (!seat.has_old_ticket) {
+            seat.has_old_ticket = seat.has_ticket;
+            seat.old_ticket = seat.ticket;
+        }
         seat.has_ticket = true;
         seat.ticket = admitted.ticket;
         seat.player_id = admission.player_id;
@@ -138,7 +135,7 @@ void Match::Impl::connected(Micros now, PeerIndex index) {
     if (peer.phase != PeerPhase::admitted) {
         return;
     }
-    peer.phase = after_connect(peer);
+    peer.phase = PeerPhase::loading;
     peer.since = now;
     peer.next_send = now;
     if (Seat* seat = seat_of(peer)) {
@@ -161,6 +158,12 @@ void Match::Impl::connected(Micros now, PeerIndex index) {
                 schedule(What::absent, next(), peer.slot.value);
             }
         }
+    }
+    if (!has_session && peer.has_slot) {
+        // Each player of the lobby was asked for it; the first whole one is the session.
+        peer.receiver = std::make_unique<BlobReceiver>();
+        peer.receiver->expect(
+            wire::BlobKind::manifest, wire::manifest_bytes_max, settings.join_bytes_per_s);
     }
     settle(now, peer);
 }
@@ -258,7 +261,12 @@ void Match::Impl::empty_seat(std::uint16_t slot) {
     seat.has_old_ticket = false;
     seat.coming = false;
     seat.silent = false;
-    seat.resync = false;
+    seat.diverged = false;
+    seat.withholding = false;
+    seat.agreed_to = 0;
+    seat.reports.fill({});
+    seat.donations_failed = 0;
+    seat.had_snapshot = false;
     seat.owes_from = UINT64_MAX;
     seat.inputs.clear();
     seat.margins.clear();
@@ -292,7 +300,11 @@ void Match::Impl::check_peers(Micros now) {
                     peer.phase == PeerPhase::loading)) {
             close_peer(peer, end_reason);
         } else {
+            check_transfer(now, peer);
             settle(now, peer);
+            if (is_following(peer) && !ring.covers(peer.ack)) {
+                need_snapshot(peer);
+            }
         }
     }
     status.spectators = spectators;
