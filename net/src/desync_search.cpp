@@ -186,7 +186,7 @@ Micros DesyncSearch::next_wake() const {
 
 std::size_t DesyncSearch::memory_bytes() const {
     return hashes_.capacity() * sizeof(wire::HashAnswer) +
-        sections_.capacity() * sizeof(wire::SectionAnswer);
+           sections_.capacity() * sizeof(wire::SectionAnswer);
 }
 
 } // namespace twinstep::net

@@ -17,21 +17,21 @@ namespace twinstep::net {
 
 /// What a search has found.
 struct Finding {
-    std::uint64_t tick = 0;    ///< First state that differs.
-    bool disputed = false;     ///< Nobody is blamed.
-    std::uint64_t blamed = 0;  ///< Slots that differ from the reference.
-    std::string section;       ///< Empty: not known.
+    std::uint64_t tick = 0;   ///< First state that differs.
+    bool disputed = false;    ///< Nobody is blamed.
+    std::uint64_t blamed = 0; ///< Slots that differ from the reference.
+    std::string section;      ///< Empty: not known.
 };
 
-/// One search: asks for the state hashes of a range, finds the first tick that differs, asks for its
-/// sections. Two round trips, or as many more as the range has pieces of 64. Memory is taken when a
-/// search begins and given back when it ends.
+/// One search: asks for the state hashes of a range, finds the first tick that differs, asks for
+/// its sections. Two round trips, or as many more as the range has pieces of 64. Memory is taken
+/// when a search begins and given back when it ends.
 class DesyncSearch {
 public:
     enum class Stage : std::uint8_t { idle, hashes, sections };
 
-    static constexpr Micros patience = seconds(2);         ///< For the answers of a stage.
-    static constexpr Micros repeat = milliseconds(250);    ///< Of a question.
+    static constexpr Micros patience = seconds(2);      ///< For the answers of a stage.
+    static constexpr Micros repeat = milliseconds(250); ///< Of a question.
 
     struct Start {
         std::uint64_t parties = 0; ///< Slots that are asked.
@@ -87,7 +87,7 @@ private:
     std::uint64_t bad_ = 0;
     Micros deadline_ = never;
     Micros ask_at_ = never;
-    std::vector<wire::HashAnswer> hashes_;     ///< By slot.
+    std::vector<wire::HashAnswer> hashes_;      ///< By slot.
     std::vector<wire::SectionAnswer> sections_; ///< By slot.
 };
 

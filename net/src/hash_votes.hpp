@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whose hash is right: the server's own states, or a strict majority of the players who owe a report.
+// Whose hash is right: the server's own states, or a strict majority of the players who owe a
+// report.
 #pragma once
 
 #include "twinstep/net/types.hpp"
@@ -34,10 +35,8 @@ struct Judgement {
 /// Judges reports; bit i of a mask is slot i. Silence counts for nobody: the majority is one of all
 /// who owe a report. `closed`: nothing more will be heard. Determinism: pure.
 template <class Value>
-Judgement<Value> judge(std::span<const Value> values,
-                       std::uint64_t reported,
-                       std::uint64_t owing,
-                       bool closed) {
+Judgement<Value>
+judge(std::span<const Value> values, std::uint64_t reported, std::uint64_t owing, bool closed) {
     const std::uint64_t heard = reported & owing;
     const int owed = std::popcount(owing);
     bool contradiction = false;
@@ -77,7 +76,8 @@ public:
     /// Keeps reports about multiples of `interval_ticks`.
     void configure(std::size_t slots, std::uint64_t interval_ticks);
 
-    /// Takes a report. Null: too old, or of no check tick. The pointer is valid until the next call.
+    /// Takes a report. Null: too old, or of no check tick. The pointer is valid until the next
+    /// call.
     Entry* put(std::uint64_t tick, std::size_t slot, std::uint32_t value);
     const Entry* find(std::uint64_t tick) const;
     std::span<const std::uint32_t> values(const Entry& entry) const;
@@ -109,9 +109,7 @@ public:
 
     std::uint64_t last() const { return next_ - 1; }
 
-    bool has(std::uint64_t tick) const {
-        return count_ != 0 && tick >= first() && tick <= last();
-    }
+    bool has(std::uint64_t tick) const { return count_ != 0 && tick >= first() && tick <= last(); }
 
     /// Each requires has(tick).
     std::uint64_t chain(std::uint64_t tick) const { return place(tick).chain; }

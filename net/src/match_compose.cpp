@@ -26,8 +26,8 @@ std::uint64_t Match::Impl::edge_of(const Peer& peer) const {
     if (peer.role != Role::spectator || status.ended) {
         return next();
     }
-    const auto delay = static_cast<std::uint64_t>(settings.spectator_delay.value /
-                                                  timeline.period().value);
+    const auto delay =
+        static_cast<std::uint64_t>(settings.spectator_delay.value / timeline.period().value);
     return next() - std::min(next(), delay);
 }
 
@@ -44,8 +44,8 @@ void Match::Impl::start_turn(Micros now, Peer& peer) {
     }
     const std::uint64_t edge = edge_of(peer);
     const std::int64_t rate = peer.role == Role::spectator
-        ? std::int64_t{settings.spectator_bytes_per_s}
-        : catch_up_bytes_per_s;
+                                  ? std::int64_t{settings.spectator_bytes_per_s}
+                                  : catch_up_bytes_per_s;
     const std::int64_t elapsed = std::min((now - peer.credit_at).value, seconds(1).value);
     peer.credit_bytes = std::min(peer.credit_bytes + elapsed * rate / 1'000'000, rate / 4);
     peer.credit_at = now;
@@ -101,8 +101,8 @@ void Match::Impl::add_ticks(Micros, Peer& peer, Bytes& plaintext) {
     wire::Ticks ticks;
     ticks.first_tick = peer.ack;
     const std::size_t before = plaintext.size();
-    const bool in_credit = peer.credit_bytes > 0 ||
-        (peer.role == Role::player && !peer.catching_up);
+    const bool in_credit =
+        peer.credit_bytes > 0 || (peer.role == Role::player && !peer.catching_up);
     const bool in_window = !peer.catching_up || peer.cursor - peer.ack < catch_up_ticks_max;
     if (is_following(peer) && peer.cursor < edge && in_credit && in_window &&
         ring.covers(peer.cursor)) {
@@ -215,9 +215,11 @@ Micros Match::Impl::next_wake() const {
 
 std::size_t Match::Impl::memory_bytes() const {
     std::size_t bytes = sizeof(*this) + ring.memory_bytes() + cache.memory_bytes() +
-        peers.capacity() * sizeof(Peer) + seats.capacity() * sizeof(Seat) +
-        agenda.capacity() * sizeof(ScheduledEvent) + history.memory_bytes() + votes.memory_bytes() + search.memory_bytes() +
-        (manifest_blob != nullptr ? manifest_blob->capacity() : 0) + (held ? held->bytes->capacity() : 0) + encoded.capacity();
+                        peers.capacity() * sizeof(Peer) + seats.capacity() * sizeof(Seat) +
+                        agenda.capacity() * sizeof(ScheduledEvent) + history.memory_bytes() +
+                        votes.memory_bytes() + search.memory_bytes() +
+                        (manifest_blob != nullptr ? manifest_blob->capacity() : 0) +
+                        (held ? held->bytes->capacity() : 0) + encoded.capacity();
     for (const Seat& seat : seats) {
         bytes += seat.inputs.memory_bytes();
     }

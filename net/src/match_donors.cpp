@@ -48,12 +48,12 @@ void Match::Impl::ask_donor(Micros now) {
     const std::uint64_t interval = settings.hash_interval_ticks;
     // Far enough ahead for the question to arrive before the donor is there; a check tick, so that
     // the players' reports vouch for the chain too. A match that stands stays where it is.
-    const std::uint64_t ahead = std::uint64_t{settings.tick_rate.num} / settings.tick_rate.den / 2 + 1;
+    const std::uint64_t ahead =
+        std::uint64_t{settings.tick_rate.num} / settings.tick_rate.den / 2 + 1;
     donation = {};
     donation.active = true;
     donation.donor = seats[static_cast<std::size_t>(best)].peer;
-    donation.wanted =
-        standing ? next() : (next() + ahead + interval - 1) / interval * interval;
+    donation.wanted = standing ? next() : (next() + ahead + interval - 1) / interval * interval;
     donation.until = now + offer_patience;
     donation.ask_at = now;
     donation.answers.assign(seats.size(), {});

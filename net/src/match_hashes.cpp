@@ -8,7 +8,10 @@
 
 namespace twinstep::net {
 
-void Match::Impl::on_report(Micros now, std::uint16_t slot, std::uint64_t tick, std::uint32_t hash) {
+void Match::Impl::on_report(Micros now,
+                            std::uint16_t slot,
+                            std::uint64_t tick,
+                            std::uint32_t hash) {
     Seat& seat = seats[slot];
     if (tick > next()) {
         ++status.out_of_range; // A state that cannot have been reached.
@@ -87,13 +90,8 @@ void Match::Impl::count_votes(Micros now, VoteTable::Entry& entry, std::uint16_t
         }
         if (dissenters != 0 && !search.active()) {
             const auto worst = static_cast<std::size_t>(std::countr_zero(dissenters));
-            search.start(now,
-                         {owing,
-                          dissenters,
-                          seats[worst].agreed_to + 1,
-                          tick,
-                          seats.size(),
-                          false});
+            search.start(
+                now, {owing, dissenters, seats[worst].agreed_to + 1, tick, seats.size(), false});
             events.on_note(settings.id, "hash_differs", "tick=" + std::to_string(tick));
         }
     } else if (judgement.outcome == Outcome::disputed && !search.active() &&
@@ -233,9 +231,8 @@ void Match::Impl::repeat_announcements(Micros now) {
         --said.left;
         for (Peer& peer : peers) {
             if (peer.has_slot && is_following(peer)) {
-                push(peer, [&](Bytes& to) {
-                    to.insert(to.end(), said.frame.begin(), said.frame.end());
-                });
+                push(peer,
+                     [&](Bytes& to) { to.insert(to.end(), said.frame.begin(), said.frame.end()); });
             }
         }
     }
@@ -244,7 +241,8 @@ void Match::Impl::repeat_announcements(Micros now) {
 }
 
 void Match::Impl::check_silence() {
-    const std::uint64_t allowed = 3 * std::uint64_t{settings.hash_interval_ticks} +
+    const std::uint64_t allowed =
+        3 * std::uint64_t{settings.hash_interval_ticks} +
         2 * std::uint64_t{settings.tick_rate.num} / settings.tick_rate.den;
     for (std::uint16_t slot = 0; slot < slots; ++slot) {
         Seat& seat = seats[slot];

@@ -143,7 +143,8 @@ struct Match::Impl {
     void request_resume(Micros now);
     void end(Micros now, CloseReason reason);
 
-    // ---- match_joins.cpp: how a peer gets to the edge --------------------------------------------
+    // ---- match_joins.cpp: how a peer gets to the edge
+    // --------------------------------------------
     void settle(Micros now, Peer& peer);
     bool give_base(Micros now, Peer& peer);
     void follow(Micros now, Peer& peer);
@@ -152,7 +153,8 @@ struct Match::Impl {
     void need_snapshot(Peer& peer);
     void resync(Micros now, Peer& peer);
 
-    // ---- match_snapshots.cpp: what joiners begin from ---------------------------------------------
+    // ---- match_snapshots.cpp: what joiners begin from
+    // ---------------------------------------------
     void send_blob(Micros now,
                    Peer& peer,
                    wire::BlobKind kind,
@@ -167,7 +169,8 @@ struct Match::Impl {
     Result<void> on_blob(Micros now, Peer& peer, const wire::Frame& in);
     void on_blob_complete(Micros now, Peer& peer);
 
-    // ---- match_donors.cpp: a relay's snapshots ------------------------------------------------------
+    // ---- match_donors.cpp: a relay's snapshots
+    // ------------------------------------------------------
     void ask_donor(Micros now);
     void advance_donation(Micros now);
     void on_donor_hash(std::uint16_t slot, const wire::HashAnswer& answer);
@@ -175,7 +178,8 @@ struct Match::Impl {
     void refuse_donation(std::string_view why);
     std::uint64_t voters() const;
 
-    // ---- match_hashes.cpp: reports and verdicts -----------------------------------------------------
+    // ---- match_hashes.cpp: reports and verdicts
+    // -----------------------------------------------------
     void on_report(Micros now, std::uint16_t slot, std::uint64_t tick, std::uint32_t hash);
     void compare(Micros now, std::uint16_t slot, std::uint64_t tick, std::uint32_t hash);
     std::uint64_t owing_reports(std::uint64_t tick) const;
@@ -189,7 +193,8 @@ struct Match::Impl {
     void repeat_announcements(Micros now);
     void check_silence();
 
-    // ---- match_compose.cpp: packets ---------------------------------------------------------------
+    // ---- match_compose.cpp: packets
+    // ---------------------------------------------------------------
     bool compose(Micros now, PeerIndex index, Bytes& plaintext);
     void start_turn(Micros now, Peer& peer);
     void add_ticks(Micros now, Peer& peer, Bytes& plaintext);

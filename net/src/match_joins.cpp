@@ -31,7 +31,7 @@ void Match::Impl::settle(Micros now, Peer& peer) {
         return;
     }
     const bool stands = peer.heard_progress && !peer.progress.loading &&
-        peer.progress.tick >= peer.base && !peer.taking_snapshot;
+                        peer.progress.tick >= peer.base && !peer.taking_snapshot;
     if (!stands) {
         return;
     }
@@ -67,9 +67,9 @@ bool Match::Impl::give_base(Micros now, Peer& peer) {
         return false; // One blob at a time.
     }
     const auto replay_ticks = static_cast<std::uint64_t>(replay_from_start.value) *
-        settings.tick_rate.num / settings.tick_rate.den / 1'000'000;
+                              settings.tick_rate.num / settings.tick_rate.den / 1'000'000;
     const bool from_start = ring.covers(0) && peer.snapshots == 0 && !peer.from_start &&
-        (next() <= replay_ticks || settings.authority == Authority::relay);
+                            (next() <= replay_ticks || settings.authority == Authority::relay);
     if (from_start) {
         // A snapshot of state 0 with one byte that means nothing: begin there, all ticks follow.
         static const auto nothing = std::make_shared<const Bytes>(1);
@@ -99,16 +99,17 @@ void Match::Impl::follow(Micros now, Peer& peer) {
 
 void Match::Impl::try_join(Micros now, Peer& peer) {
     Seat* seat = seat_of(peer);
-    if (seat == nullptr || !status.started || status.ended || seat->coming ||
-        !is_following(peer)) {
+    if (seat == nullptr || !status.started || status.ended || seat->coming || !is_following(peer)) {
         return;
     }
-    const bool wants_in = (seat->state == PlayerState::joining && !seat->in_game) ||
+    const bool wants_in =
+        (seat->state == PlayerState::joining && !seat->in_game) ||
         (seat->state == PlayerState::absent && now - seat->absent_since >= milliseconds(500));
     if (!wants_in || scheduled(What::leave, peer.slot.value)) {
         return;
     }
-    // What is on its way cannot be acknowledged yet: within a round trip of the edge is at the edge.
+    // What is on its way cannot be acknowledged yet: within a round trip of the edge is at the
+    // edge.
     const auto trip = static_cast<std::uint64_t>(
         std::max<std::int64_t>(peer.round_trip.value, 0) / timeline.period().value + 1);
     const std::uint64_t behind = next() - peer.ack;

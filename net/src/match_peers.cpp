@@ -19,7 +19,7 @@ tl::expected<std::uint16_t, CloseReason> Match::Impl::seat_for(const Admission& 
     if (admission.has_ticket) {
         slot = find([&](const Seat& seat) {
             return (seat.has_ticket && seat.ticket == admission.ticket) ||
-                (seat.has_old_ticket && seat.old_ticket == admission.ticket);
+                   (seat.has_old_ticket && seat.old_ticket == admission.ticket);
         });
     }
     if (slot < 0 && admission.player_id != 0) {
@@ -32,9 +32,8 @@ tl::expected<std::uint16_t, CloseReason> Match::Impl::seat_for(const Admission& 
         slot = find([&](const Seat& seat) { return seat.restored && seat.name == name; });
     }
     if (slot < 0) {
-        slot = find([&](const Seat& seat) {
-            return seat.state == PlayerState::empty && !seat.in_game;
-        });
+        slot = find(
+            [&](const Seat& seat) { return seat.state == PlayerState::empty && !seat.in_game; });
     }
     if (slot < 0) {
         return tl::unexpected(CloseReason::full);
@@ -242,8 +241,8 @@ void Match::Impl::set_state(std::uint16_t slot, PlayerState state) {
     }
     TWINSTEP_ASSERT(may_follow(seat.state, state));
     seat.state = state;
-    status.players = static_cast<std::uint16_t>(
-        std::count_if(seats.begin(), seats.end(), [](const Seat& each) {
+    status.players =
+        static_cast<std::uint16_t>(std::count_if(seats.begin(), seats.end(), [](const Seat& each) {
             return each.state == PlayerState::live || each.state == PlayerState::lagging;
         }));
     events.on_player(settings.id, Slot{slot}, state, timeline.next());
@@ -294,10 +293,9 @@ void Match::Impl::check_peers(Micros now) {
             close_peer(peer,
                        CloseReason::different_simulation,
                        "another build; the manifest that was sent names the difference");
-        } else if (status.ended &&
-                   (now - ended_at >= seconds(1) ||
-                    (is_following(peer) && peer.ack >= edge_of(peer)) ||
-                    peer.phase == PeerPhase::loading)) {
+        } else if (status.ended && (now - ended_at >= seconds(1) ||
+                                    (is_following(peer) && peer.ack >= edge_of(peer)) ||
+                                    peer.phase == PeerPhase::loading)) {
             close_peer(peer, end_reason);
         } else {
             check_transfer(now, peer);

@@ -136,8 +136,7 @@ Result<void> Match::Impl::on_request(Micros now, Peer& peer, ByteView body) {
     if (seat == nullptr || !seat->in_game || !is_following(peer)) {
         return {}; // Spectators and joiners have no say.
     }
-    const bool allowed =
-        settings.player_requests || request->kind == wire::RequestKind::snapshot;
+    const bool allowed = settings.player_requests || request->kind == wire::RequestKind::snapshot;
     if (!allowed || !seat->requests.take(now)) {
         ++status.requests_refused;
         return {};

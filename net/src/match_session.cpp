@@ -80,8 +80,8 @@ void Match::Impl::begin_session(std::uint16_t count) {
 bool Match::Impl::take_manifest(Micros now, const Hash128& bringer, ByteView blob) {
     ByteReader reader(blob);
     const ByteView neutral = reader.bytes(
-        reader.varint("neutral", std::min<std::size_t>(wire::neutral_bytes_max,
-                                                       settings.input_bytes_max)),
+        reader.varint("neutral",
+                      std::min<std::size_t>(wire::neutral_bytes_max, settings.input_bytes_max)),
         "neutral");
     if (!reader.ok()) {
         return false;

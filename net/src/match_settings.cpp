@@ -59,10 +59,10 @@ bool is_enumerator(const MatchSettings& s, const char*& key) {
     const auto within = [](auto value, int last) {
         return static_cast<int>(value) >= 1 && static_cast<int>(value) <= last;
     };
-    key = !within(s.policy, 3) ? "policy"
-        : !within(s.authority, 2) ? "authority"
-        : !within(s.filler, 2) ? "filler"
-                               : nullptr;
+    key = !within(s.policy, 3)      ? "policy"
+          : !within(s.authority, 2) ? "authority"
+          : !within(s.filler, 2)    ? "filler"
+                                    : nullptr;
     return key == nullptr;
 }
 
@@ -100,9 +100,8 @@ Result<void> check_history(const MatchSettings& s) {
             return fail(bad("history", "tick " + std::to_string(tick), std::to_string(expected)));
         }
         if (frame.slot_count() != s.slots) {
-            return fail(bad("history",
-                            std::to_string(frame.slot_count()) + " slots",
-                            std::to_string(s.slots)));
+            return fail(bad(
+                "history", std::to_string(frame.slot_count()) + " slots", std::to_string(s.slots)));
         }
         for (std::uint16_t slot = 0; slot < s.slots; ++slot) {
             if (frame.input(Slot{slot}).size() > s.input_bytes_max) {

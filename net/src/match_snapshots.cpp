@@ -44,7 +44,8 @@ bool Match::Impl::is_usable(const Peer& peer) const {
 
 void Match::Impl::serve_snapshot(Micros now, Peer& peer) {
     Seat* seat = seat_of(peer);
-    const bool too_soon = (peer.had_snapshot && now - peer.snapshot_at < snapshot_every) ||
+    const bool too_soon =
+        (peer.had_snapshot && now - peer.snapshot_at < snapshot_every) ||
         (seat != nullptr && seat->had_snapshot && now - seat->snapshot_at < snapshot_every);
     const auto under_way = std::count_if(peers.begin(), peers.end(), [](const Peer& each) {
         return each.phase == PeerPhase::loading && each.taking_snapshot && each.base > 0;
@@ -101,8 +102,8 @@ void Match::Impl::give_snapshot(Tick tick, ByteView bytes) {
         return;
     }
     const std::uint64_t chain = history.has(tick.value) ? history.chain(tick.value) : 0;
-    held = HeldSnapshot{
-        tick.value, chain, std::make_shared<const Bytes>(bytes.begin(), bytes.end())};
+    held =
+        HeldSnapshot{tick.value, chain, std::make_shared<const Bytes>(bytes.begin(), bytes.end())};
 }
 
 void Match::Impl::check_transfer(Micros now, Peer& peer) {

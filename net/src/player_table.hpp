@@ -79,7 +79,7 @@ struct Seat {
     bool coming = false;           ///< A JOIN or a return at `owes_from` stands in the schedule.
     wire::InputValue last;         ///< The last own input in a frame.
 
-    bool silent = false;           ///< The tick before was substituted.
+    bool silent = false; ///< The tick before was substituted.
     Micros silent_since;
     std::uint64_t substituted_tick = 0; ///< The last one.
     Micros absent_since;
@@ -125,7 +125,7 @@ struct Peer {
     bool has_slot = false;
     Slot slot;
     Hash128 build;
-    Micros since;          ///< Of admission, then of connection.
+    Micros since; ///< Of admission, then of connection.
     Micros round_trip;
     bool from_start = false; ///< Admitted before tick 0: begins there without a snapshot.
     CloseReason reason = CloseReason::none;
@@ -144,15 +144,15 @@ struct Peer {
     std::uint8_t snapshots = 0;
     bool had_snapshot = false;
     Micros snapshot_at;
-    bool has_base = false;    ///< `base` is promised.
-    std::uint64_t base = 0;   ///< The first tick it needs.
-    std::uint64_t ack = 0;    ///< The tick it needs next.
+    bool has_base = false;  ///< `base` is promised.
+    std::uint64_t base = 0; ///< The first tick it needs.
+    std::uint64_t ack = 0;  ///< The tick it needs next.
 
-    Micros next_send;            ///< When a packet is due without a new tick.
+    Micros next_send;              ///< When a packet is due without a new tick.
     std::uint8_t packets_left = 0; ///< TICKS packets to be composed now.
-    std::uint64_t cursor = 0;    ///< Next tick of the packets of this turn.
+    std::uint64_t cursor = 0;      ///< Next tick of the packets of this turn.
     bool catching_up = false;
-    Micros ack_moved;            ///< When `ack` moved last.
+    Micros ack_moved; ///< When `ack` moved last.
     std::int64_t credit_bytes = 0;
     Micros credit_at;
     std::uint64_t hash_sent = 0; ///< State of the newest agreed hash in a TICKS to it.
