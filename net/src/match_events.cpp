@@ -142,6 +142,9 @@ void Match::Impl::apply(const ScheduledEvent& event) {
         seat->coming = false;
         seat->owes_from = next();
         seat->verify_from = next();
+        if (seat->has_peer) {
+            peers[seat->peer].played = true;
+        }
         seat->reported = next();
         seat->input_next = std::max(seat->input_next, next());
         seat->silent = false;
