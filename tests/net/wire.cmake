@@ -15,6 +15,7 @@ twinstep_add_tests(
         wire_damage_test.cpp
         wire_golden_test.cpp
         wire_limits_test.cpp
+        wire_property_test.cpp
     LIBRARIES twinstep_wire_samples
 )
 target_compile_definitions(
