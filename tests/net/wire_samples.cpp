@@ -239,13 +239,20 @@ std::vector<WireSample> wire_samples() {
     return std::move(samples.list);
 }
 
-std::string to_line(const WireSample& sample) {
-    std::string hex = to_hex_text(sample.datagram);
+std::string to_line(const WireSample& sample, std::string_view verdict) {
+    std::string line = to_hex_text(sample.datagram);
     // HELLO and CONNECT end in hundreds of zeros, which nobody wants to read.
-    const std::size_t end = hex.find_last_not_of('0') / 2 * 2 + 2;
-    if (sample.datagram.size() == datagram_bytes_max && end < hex.size()) {
-        hex.resize(end);
-        hex += "+" + std::to_string(datagram_bytes_max - end / 2);
+    const std::size_t last = line.find_last_not_of('0');
+    const std::size_t end = last == std::string::npos ? 0 : last / 2 * 2 + 2;
+    if (line.size() > end + 64) {
+        const std::size_t zeros = (line.size() - end) / 2;
+        line.resize(end);
+        line += "+" + std::to_string(zeros);
     }
-    return (sample.up ? "up " : "down ") + hex + " # " + sample.name;
+    line.insert(0, sample.up ? "up " : "down ");
+    if (!verdict.empty()) {
+        line += ' ';
+        line += verdict;
+    }
+    return sample.name.empty() ? line : line + " # " + sample.name;
 }

@@ -7,6 +7,7 @@
 #include "twinstep/sim/bytes.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct WireSample {
@@ -18,5 +19,5 @@ struct WireSample {
 /// All of them, always the same, in the default WireContext.
 std::vector<WireSample> wire_samples();
 
-/// "up 40..." or "down 40...", then "# name".
-std::string to_line(const WireSample& sample);
+/// A capture's line: "up 40..." or "down 40...", the verdict if there is one, then "# name" if any.
+std::string to_line(const WireSample& sample, std::string_view verdict = {});
