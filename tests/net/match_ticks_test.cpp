@@ -116,8 +116,7 @@ TEST_CASE("a bot that stops talking at tick 500 delays nobody", "[net][match][th
         CHECK(substituted(bed.journal, Slot{slot}) == 0);
     }
     // Absent players are not waited for: the last seconds are on time.
-    const Micros worst =
-        *std::max_element(bed.journal.lates.end() - 300, bed.journal.lates.end());
+    const Micros worst = *std::max_element(bed.journal.lates.end() - 300, bed.journal.lates.end());
     CHECK(worst <= milliseconds(1));
     CHECK(bed.match.status().substituted_absent > 350);
 }
