@@ -28,7 +28,8 @@ std::uint64_t Match::Impl::edge_of(const Peer& peer) const {
     }
     const auto delay =
         static_cast<std::uint64_t>(settings.spectator_delay.value / timeline.period().value);
-    return next() - std::min(next(), delay);
+    // At a higher speed the same time is more ticks: what was shown stays shown.
+    return std::max(next() - std::min(next(), delay), is_following(peer) ? peer.ack : 0);
 }
 
 void Match::Impl::start_turn(Micros now, Peer& peer) {

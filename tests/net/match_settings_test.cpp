@@ -5,7 +5,9 @@
 #include <functional>
 #include <string>
 
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 

@@ -18,10 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace match_test {
-
-using namespace twinstep;
-using namespace twinstep::net;
+namespace twinstep::net::match_test {
 
 /// Bytes that a counter makes: tests need no secrets.
 class CountingEntropy final : public Entropy {
@@ -614,4 +611,4 @@ inline std::vector<std::string> TestPeer::events() const {
     return all;
 }
 
-} // namespace match_test
+} // namespace twinstep::net::match_test

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 

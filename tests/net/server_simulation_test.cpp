@@ -7,7 +7,9 @@
 #include "allocation_counter.hpp"
 #include "toy_game.hpp"
 
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 
