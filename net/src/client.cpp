@@ -163,18 +163,19 @@ void Client::give_input(ByteView input) {
 
 Result<Supply> Client::next(Tick tick, TickFrame& frame) {
     Impl& impl = *impl_;
+    const bool is_closed = impl.state == ClientState::closed;
     const bool plays = impl.state == ClientState::playing || impl.state == ClientState::waiting;
-    if (impl.closed.backlog() == 0 || impl.state == ClientState::preparing) {
-        if (impl.state == ClientState::closed) {
-            return impl.close_reason == CloseReason::match_ended ||
-                           impl.close_reason == CloseReason::leaving
-                       ? Result<Supply>(Supply::end)
-                       : fail(impl.close_error);
-        }
+    if (!plays && !is_closed) {
         return Supply::not_yet;
     }
-    if (!plays && impl.state != ClientState::closed) {
-        return Supply::not_yet;
+    // What has arrived before the end is played to the end, unless a snapshot came in between.
+    if (impl.closed.backlog() == 0 || (is_closed && tick.value != impl.closed.playing())) {
+        if (!is_closed) {
+            return Supply::not_yet;
+        }
+        const bool is_normal = impl.close_reason == CloseReason::match_ended ||
+                               impl.close_reason == CloseReason::leaving;
+        return is_normal ? Result<Supply>(Supply::end) : fail(impl.close_error);
     }
     TWINSTEP_ASSERT(tick.value == impl.closed.playing());
     if (Result<void> played = impl.closed.play(frame); !played) {
