@@ -111,7 +111,7 @@ TEST_CASE("the handshake is the one of the published NNpsk0 vector", "[net][sess
 
 TEST_CASE("a first message without the room key, damaged, or from elsewhere is refused",
           "[net][session]") {
-    SeededEntropy entropy;
+    TestEntropy entropy;
     Bytes message;
     NoiseInitiator initiator(key_of(1), prologue(), entropy);
     REQUIRE(initiator.write(bytes_of("let me in"), message));
@@ -137,7 +137,7 @@ TEST_CASE("a first message without the room key, damaged, or from elsewhere is r
 }
 
 TEST_CASE("a forged answer spoils no handshake", "[net][session]") {
-    SeededEntropy entropy;
+    TestEntropy entropy;
     NoiseInitiator initiator(key_of(1), prologue(), entropy);
     NoiseResponder responder(key_of(1), prologue(), entropy);
     Bytes first;
@@ -161,7 +161,7 @@ TEST_CASE("a forged answer spoils no handshake", "[net][session]") {
 }
 
 TEST_CASE("a public key of small order is refused on both sides", "[net][session]") {
-    SeededEntropy entropy;
+    TestEntropy entropy;
     Bytes payload;
     // A peer with the room key and a public key of zeros, by the specification's own steps.
     NoiseState state;
