@@ -113,6 +113,7 @@ HostCore::HostCore(HostSettings given, MatchEvents& match_events, Entropy& secre
               settings.accept_older_tokens,
               settings.token_ids_max},
              draw(secrets))
+    , room(settings.key)
     , slot_plus_one(std::size_t{1} << 16U) {
     pending.reserve(settings.pending_max);
     for (Bytes* scratch : {&opened, &control, &composed, &datagram}) {

@@ -55,7 +55,7 @@ bool open_handshake(HostCore& host, const wire::Connect& connect, Request& reque
         host.opened.assign(connect.handshake.begin(), connect.handshake.end());
         return true;
     case wire::Mode::room_key:
-        request.noise.emplace(host.settings.key, noise_prologue(connect), host.entropy);
+        request.noise.emplace(host.room, noise_prologue(connect), host.entropy);
         return request.noise->read(connect.handshake, host.opened).has_value();
     case wire::Mode::token:
         return open_token_handshake(host, connect.handshake, request);

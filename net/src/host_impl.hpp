@@ -76,6 +76,7 @@ struct HostCore {
     Budget handshakes;
     CookieJar cookies;
     TokenGate tokens;
+    NoiseRoom room;
 
     std::vector<std::unique_ptr<Peer>> peers;
     std::vector<PeerSlot> unused;        ///< Slots of `peers`.
