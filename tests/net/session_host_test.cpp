@@ -2,8 +2,7 @@
 // The host with a match that only listens: handshakes, data, closes, budgets, silence, settings.
 #include "allocation_counter.hpp"
 #include "hex.hpp"
-#include "session_fake_match.hpp"
-#include "session_peer.hpp"
+#include "session_world.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -15,49 +14,9 @@ using namespace twinstep::net;
 
 namespace {
 
-constexpr Micros start = seconds(1000);
-
-/// A host with one match, in every mode that this build has.
-struct World {
-    explicit World(wire::Mode mode = has_crypto() ? wire::Mode::room_key : wire::Mode::plain,
-                   HostSettings settings = {})
-        : mode_(mode)
-        , host(make(mode, std::move(settings))) {}
-
-    Host make(wire::Mode mode, HostSettings settings) {
-        forget_fake_matches();
-        settings.mode = mode;
-        settings.key = key_of(1);
-        Result<Host> made = Host::create(std::move(settings), events, entropy);
-        INFO(text_of(made));
-        REQUIRE(made);
-        REQUIRE(made->open_match(MatchSettings{}));
-        return std::move(*made);
-    }
-
-    TestPeer peer(std::uint16_t port, std::uint8_t last = 1) const {
-        return {mode_, key_of(1), loopback(port, last)};
-    }
-
-    std::uint64_t dropped(Drop reason) const {
-        return host.status().dropped[static_cast<std::size_t>(reason)];
-    }
-
-    NoEvents events;
-    TestEntropy entropy;
-    wire::Mode mode_;
-    Host host;
-};
-
 std::vector<wire::Mode> modes() {
     return has_crypto() ? std::vector{wire::Mode::plain, wire::Mode::room_key}
                         : std::vector{wire::Mode::plain};
-}
-
-Bytes progress_frame(std::uint64_t tick = 5) {
-    Bytes bytes;
-    wire::encode(wire::Progress{tick, true}, bytes);
-    return bytes;
 }
 
 } // namespace
