@@ -210,7 +210,7 @@ TEST_CASE("silence ends a connection, later while it loads", "[net][session]") {
         World world;
         TestPeer peer = world.peer(5000);
         REQUIRE(peer.join(world.host, start));
-        fake_match().player_state = loading ? PlayerState::joining : PlayerState::live;
+        fake_match().loading = loading;
         peer.send_to(world.host, start + seconds(5), {});
         CollectingOutbox out;
         const Micros limit = start + seconds(5) + (loading ? seconds(60) : seconds(10));

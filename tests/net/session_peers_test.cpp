@@ -192,6 +192,45 @@ TEST_CASE("bytes are counted too, and a burst after a pause is no flood", "[net]
     CHECK(world.host.status().peers == 1);
 }
 
+TEST_CASE("what the match asked a peer to send, and a faster match, have their own allowance",
+          "[net][session]") {
+    World world;
+    TestPeer peer = world.peer(5000);
+    REQUIRE(peer.join(world.host, start));
+    Bytes long_frame;
+    wire::BlobChunk chunk;
+    const Bytes payload(1100);
+    chunk.bytes = payload;
+    wire::encode(chunk, long_frame);
+    const auto heard_of = [&](Micros from, std::int64_t per_s) {
+        const std::uint64_t before = fake_match().frames;
+        for (std::int64_t i = 0; i < per_s * 4; ++i) {
+            peer.send_to(world.host, from + Micros{i * 1'000'000 / per_s}, long_frame);
+        }
+        return fake_match().frames - before;
+    };
+    fake_match().uploading = true;
+    CHECK(heard_of(start, 230) == 920); // 256 KiB/s
+    fake_match().uploading = false;
+    CHECK(world.host.status().peers == 1);
+    CHECK(heard_of(start + seconds(60), 230) < 400);
+
+    // Four times as fast: an input and an acknowledgement a tick are 480 packets a second.
+    TestPeer fast = world.peer(5001);
+    REQUIRE(fast.join(world.host, start + seconds(100)));
+    fake_match().speed_per_mille = 4000;
+    fake_match().wake = start + seconds(100);
+    CountingOutbox out;
+    world.host.advance(start + seconds(100), out);
+    const std::uint64_t before = fake_match().frames;
+    for (int i = 0; i < 480 * 4; ++i) {
+        fast.send_to(world.host,
+                     start + seconds(100) + Micros{std::int64_t{i} * 1'000'000 / 480},
+                     progress_frame());
+    }
+    CHECK(fake_match().frames == before + 480 * 4);
+}
+
 TEST_CASE("copies and reordered packets reach the match once", "[net][session][random]") {
     TWINSTEP_SHOW_SEED();
     TestRandom random;
