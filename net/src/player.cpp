@@ -5,6 +5,8 @@
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace twinstep::net {
@@ -23,7 +25,8 @@ struct Player::Impl {
     }
 
     Result<void> prepare(Micros now);
-    void sample(Micros now);
+    Result<void> sample(Micros now);
+    Result<std::uint64_t> drive(std::uint64_t ticks);
     Result<std::uint64_t> step(Micros now);
     void donate(Micros now);
 
@@ -88,24 +91,27 @@ Result<void> Player::Impl::prepare(Micros now) {
     return {};
 }
 
-void Player::Impl::sample(Micros now) {
+Result<void> Player::Impl::sample(Micros now) {
     for (std::uint64_t wanted = client.inputs_wanted(now); wanted > 0; --wanted) {
         input.clear();
         settings.sample(client.input_tick(), input);
+        if (input.size() > client.accepted().input_bytes_max) {
+            return fail(Error(NetErrc::bad_setting,
+                              "input_bytes_max",
+                              "an input has " + std::to_string(input.size()) +
+                                  " bytes, the match allows " +
+                                  std::to_string(client.accepted().input_bytes_max)));
+        }
         client.give_input(input);
     }
+    return {};
 }
 
-Result<std::uint64_t> Player::Impl::step(Micros now) {
-    if (client.status().speed_per_mille != speed_per_mille) {
-        speed_per_mille = client.status().speed_per_mille;
-        pace.set_speed(speed_per_mille);
-    }
-    const std::uint32_t due = pace.due(now, client.backlog());
-    if (due == 0) {
+Result<std::uint64_t> Player::Impl::drive(std::uint64_t ticks) {
+    if (ticks == 0) {
         return 0;
     }
-    const Result<Advance> advanced = driver.advance(due);
+    const Result<Advance> advanced = driver.advance(ticks);
     if (!advanced) {
         return fail(advanced.error());
     }
@@ -113,9 +119,35 @@ Result<std::uint64_t> Player::Impl::step(Micros now) {
     return advanced->ticks;
 }
 
+Result<std::uint64_t> Player::Impl::step(Micros now) {
+    if (client.status().speed_per_mille != speed_per_mille) {
+        speed_per_mille = client.status().speed_per_mille;
+        pace.set_speed(speed_per_mille);
+    }
+    const std::uint64_t due = pace.due(now, client.backlog());
+    // A snapshot is wanted of one state: all donors must give the same.
+    const std::uint64_t at = simulation->tick().value;
+    const std::optional<Tick> wanted = client.snapshot_wanted();
+    const bool on_the_way = wanted && wanted->value > at && wanted->value - at < due;
+    const std::uint64_t first = on_the_way ? wanted->value - at : due;
+    Result<std::uint64_t> steps = drive(first);
+    if (!steps) {
+        return steps;
+    }
+    donate(now);
+    if (first < due && *steps == first) {
+        const Result<std::uint64_t> more = drive(due - first);
+        if (!more) {
+            return more;
+        }
+        *steps += *more;
+    }
+    return steps;
+}
+
 void Player::Impl::donate(Micros now) {
     const std::optional<Tick> wanted = client.snapshot_wanted();
-    if (wanted && simulation->tick() >= *wanted) {
+    if (wanted && simulation->tick() >= *wanted && client.state() != ClientState::closed) {
         simulation->save(snapshot);
         client.give_snapshot(now, simulation->tick(), snapshot);
     }
@@ -163,14 +195,10 @@ Result<std::uint64_t> Player::advance(Micros now, Outbox& out) {
     Result<std::uint64_t> steps = 0;
     const ClientState state = impl.client.state();
     const bool plays = state == ClientState::waiting || state == ClientState::playing;
-    if (plays) {
-        impl.sample(now);
-    }
     if (plays || (state == ClientState::closed && impl.drains())) {
-        steps = impl.step(now);
-        if (steps) {
-            impl.donate(now);
-        } else {
+        const Result<void> sampled = plays ? impl.sample(now) : Result<void>();
+        steps = sampled ? impl.step(now) : Result<std::uint64_t>(fail(sampled.error()));
+        if (!steps) {
             impl.give_up(now, steps.error());
         }
     }
