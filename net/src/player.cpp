@@ -47,14 +47,16 @@ struct Player::Impl {
     Bytes input;
     Bytes snapshot;
     bool started = false;
-    bool told = false;    ///< The end was reported.
-    bool drained = false; ///< Nothing of what has arrived can be played any more.
+    std::optional<Error> own_error; ///< Why this side gave up.
+    bool told = false;              ///< The end was reported.
+    bool drained = false;           ///< Nothing of what has arrived can be played any more.
     bool connected = false;
 };
 
 tl::unexpected<Error> Player::Impl::give_up(Micros now, Error error) {
-    client.leave(now);
+    client.leave(now, to_string(error));
     told = true;
+    own_error = error;
     return fail(std::move(error));
 }
 
@@ -245,6 +247,7 @@ Result<void> Player::reconnect(Micros now) {
     impl.client = std::move(*client);
     impl.told = false;
     impl.drained = false;
+    impl.own_error.reset();
     return {};
 }
 
@@ -259,6 +262,10 @@ bool Player::has_started() const {
 
 bool Player::is_closed() const {
     return impl_->client.state() == ClientState::closed;
+}
+
+const Error& Player::error() const {
+    return impl_->own_error ? *impl_->own_error : impl_->client.close_error();
 }
 
 std::string_view Player::waiting_for() const {

@@ -86,7 +86,7 @@ TEST_CASE("the receive ring is bounded in ticks and bytes, and the needed tick a
         ahead += *ring.add(frame_of(tick, 1, 256)) == Arrival::taken ? 1U : 0U;
     }
     CHECK(ahead < 600);
-    CHECK(ahead * 256 >= ClosedTicks::bytes_max / 2 - 1024);
+    CHECK(ahead > 480);
     CHECK(ring.needed() == 0);
     CHECK(*ring.add(frame_of(0, 1, 256)) == Arrival::taken);
     CHECK(ring.needed() == ahead + 1);
