@@ -114,5 +114,6 @@ void declare_state(CLI::App& app, Context& context, Action& action);
 void declare_timing(CLI::App& app, Context& context, Action& action);
 void declare_doctor(CLI::App& app, Context& context, Action& action);
 void declare_self_test(CLI::App& app, Context& context, Action& action);
+void declare_serve(CLI::App& app, Context& context, Action& action);
 
 } // namespace twinstep::tools
