@@ -4,6 +4,7 @@
 
 #include "twinstep/net/errc.hpp"
 #include "twinstep/net/types.hpp"
+#include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/bytes.hpp"
 #include "twinstep/sim/frame.hpp"
 #include "twinstep/sim/result.hpp"
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace twinstep::net::wire {
@@ -28,7 +30,17 @@ inline constexpr std::size_t window_ticks_max = 128;    ///< Ticks in one INPUTS
 inline constexpr std::size_t name_bytes_max = 32;
 inline constexpr std::size_t close_text_bytes_max = 512;
 inline constexpr std::size_t neutral_bytes_max = 128;
+inline constexpr std::size_t match_slots_max = 64;   ///< Slots of a match; bits of a bitmap.
 inline constexpr std::size_t chunk_bytes_max = 1100; ///< Payload of one BLOB_CHUNK.
+inline constexpr std::size_t manifest_bytes_max = std::size_t{1} << 20U;  ///< Of a manifest blob.
+inline constexpr std::size_t snapshot_bytes_max = std::size_t{64} << 20U; ///< Of a snapshot blob.
+inline constexpr std::uint32_t chunks_max =
+    (snapshot_bytes_max + chunk_bytes_max - 1) / chunk_bytes_max;
+inline constexpr std::size_t connect_handshake_bytes_max = datagram_bytes_max - 35;
+inline constexpr std::size_t accept_bytes_max = 700; ///< Whole packet.
+inline constexpr std::size_t accept_handshake_bytes_max = accept_bytes_max - 27;
+inline constexpr std::uint32_t speed_per_mille_min = 100;
+inline constexpr std::uint32_t speed_per_mille_max = 4000;
 
 using Random16 = std::array<std::byte, 16>; ///< Client random, ticket.
 
@@ -50,6 +62,8 @@ struct Cookie {
     std::uint8_t secret_index = 0;
     std::uint64_t tag = 0; ///< Keyed hash over address, client random and version.
     std::uint8_t minor = version_minor;
+    /// Decoding takes any, as for HELLO: only so can a client say which version the server speaks.
+    std::uint8_t major = version_major;
 };
 
 struct Connect {
@@ -65,17 +79,19 @@ struct Accept {
     Random16 client_random{};
     std::uint16_t connection_id = 0;
     ByteView handshake; ///< Plain: an AcceptPayload. Otherwise what crypto.hpp makes of it.
+    std::uint8_t minor = version_minor;
 };
 
 struct Refuse {
     Random16 client_random{};
     CloseReason reason = CloseReason::none;
+    std::uint8_t minor = version_minor;
 };
 
 /// What a client asks for, inside CONNECT.
 struct ConnectPayload {
     Role role = Role::player;
-    Hash128 build;         ///< Digest of the manifest keys that name the build; see digest_of_build.
+    Hash128 build; ///< Digest of the manifest keys that name the build; see digest_of_build.
     std::uint64_t match_id = 0; ///< 0: any.
     bool has_ticket = false;
     Random16 ticket{};     ///< Of an earlier connection, to come back to its slot.
@@ -105,14 +121,14 @@ struct AcceptPayload {
 // ---- Frames, inside data packets -------------------------------------------------------------
 
 enum class FrameType : std::uint8_t {
-    inputs = 1,       ///< Up: every unacknowledged input, acknowledgement, hash.
-    ticks = 2,        ///< Down: every unacknowledged closed tick, acknowledgement, margin, hash.
-    ping = 3,         ///< u32 stamp; answered by pong.
-    pong = 4,         ///< The stamp.
-    close = 5,        ///< u8 reason, text: the rest.
+    inputs = 1,         ///< Up: every unacknowledged input, acknowledgement, hash.
+    ticks = 2,          ///< Down: every unacknowledged closed tick, acknowledgement, margin, hash.
+    ping = 3,           ///< u32 stamp; answered by pong.
+    pong = 4,           ///< The stamp.
+    close = 5,          ///< u8 reason, text: the rest.
     path_challenge = 6, ///< 8 bytes, to be sent back from a new address.
     path_response = 7,
-    blob_offer = 8,   ///< A larger thing is to be sent: manifest, snapshot.
+    blob_offer = 8, ///< A larger thing is to be sent: manifest, snapshot.
     blob_chunk = 9,
     blob_ack = 10,
     progress = 11,    ///< Up: how far a joiner is.
@@ -136,13 +152,16 @@ struct Frame {
 class FrameReader {
 public:
     explicit FrameReader(ByteView plaintext)
-        : rest_(plaintext) {}
+        : rest_(plaintext)
+        , size_(plaintext.size()) {}
 
-    /// The next frame; false at the end. Errors: malformed, unknown_frame.
+    /// The next frame; false at the end. After an error nothing is left. Errors: ByteReader's;
+    /// NetErrc::unknown_frame.
     Result<bool> next(Frame& frame);
 
 private:
     ByteView rest_;
+    std::size_t size_ = 0;
 };
 
 /// An input as bytes with room for the longest.
@@ -153,38 +172,66 @@ struct InputValue {
     ByteView view() const { return ByteView(bytes).first(size); }
 };
 
-/// Appends values as runs: full, XOR difference to the one before, or repeated. The value before the
-/// first is the neutral input, so no run refers to another packet.
+/// Appends values as runs: full, XOR difference to the one before, or repeated. The value before
+/// the first is the neutral input, so no run refers to another packet. Each sequence has one
+/// encoding.
 class RunWriter {
 public:
+    /// Requires that the target outlives the writer, and a neutral input of at most
+    /// input_bytes_max bytes.
     RunWriter(Bytes& target, ByteView neutral);
+
     /// Requires at most input_bytes_max bytes.
     void add(ByteView value);
+
+    /// Adds the value unless the target would then have more than `bytes_max` bytes when finished;
+    /// after false the writer takes no further value.
+    bool try_add(ByteView value, std::size_t bytes_max);
+
     /// Writes the open repetition; the writer is then done.
     void finish();
 
+    /// Size of the target after finish().
+    std::size_t finished_bytes() const { return target_->size() + (repeats_ != 0 ? 1 : 0); }
+
 private:
-    Bytes& target_;
+    friend class BundleWriter;
+    void roll_back(std::size_t size, std::uint8_t repeats);
+
+    Bytes* target_;
     InputValue last_;
     std::uint8_t repeats_ = 0;
 };
 
-/// Reads runs back, one value at a time.
+/// Reads runs back, one value at a time, at most window_ticks_max of them. After an error nothing
+/// is left.
 class RunReader {
 public:
     RunReader(ByteView runs, ByteView neutral, std::size_t value_bytes_max);
     /// The next value, valid until the next call. Errors: malformed, limit_exceeded, truncated.
     Result<ByteView> next();
+
     /// True if no value is left.
-    bool at_end() const;
+    bool at_end() const { return repeats_ == 0 && at_ == runs_.size(); }
+
+    /// True if the last value is to be repeated, without reading more bytes.
+    bool in_repetition() const { return repeats_ != 0; }
+
     /// Bytes not consumed yet.
-    ByteView rest() const;
+    ByteView rest() const { return runs_.subspan(at_); }
 
 private:
-    ByteView rest_;
-    InputValue last_;
+    Result<void> read_full();
+    Result<void> read_difference(unsigned mask);
+    tl::unexpected<Error> stop(SimErrc code, const char* field);
+
+    ByteView runs_;
+    std::size_t at_ = 0;
     std::size_t value_bytes_max_ = 0;
+    std::size_t values_ = 0;
+    InputValue last_;
     std::uint8_t repeats_ = 0;
+    bool open_repeat_ = false; ///< The run before was a repetition that could have been longer.
 };
 
 /// INPUTS without its runs.
@@ -200,55 +247,86 @@ struct Inputs {
 /// TICKS without its body.
 struct Ticks {
     std::uint64_t first_tick = 0;
-    std::uint8_t count = 0;       ///< 0: only acknowledgement and timing.
-    std::uint64_t input_ack = 0;  ///< The tick whose input the server needs next from this client.
-    std::int32_t margin_ms = 0;   ///< How early its inputs were, least over the last 128 ticks.
+    std::uint8_t count = 0;      ///< 0: only acknowledgement and timing.
+    std::uint64_t input_ack = 0; ///< The tick whose input the server needs next from this client.
+    std::int32_t margin_ms = 0;  ///< How early its inputs were, least over the last 128 ticks.
     bool has_hash = false;
     std::uint64_t hash_tick = 0;
     std::uint32_t hash = 0; ///< Low 32 bits of the agreed hash chain at hash_tick.
-    ByteView body;          ///< `count` ticks, as BundleWriter writes them.
+    ByteView body;          ///< `count` ticks, as BundleWriter writes them; empty if 0.
 };
 
-/// Encodes consecutive closed ticks into the body of a TICKS frame. The result is the same for every
-/// peer with the same neutral input and may be kept and copied.
+/// Encodes consecutive closed ticks into the body of a TICKS frame. The result is the same for
+/// every peer with the same neutral input and may be kept and copied. Memory is kept from call to
+/// call.
 class BundleWriter {
 public:
-    /// Encodes frames (in their one encoding) into `target`, replacing it; takes as many as fit into
-    /// `bytes_max` and returns how many that were. Errors: those of decode_frame.
+    /// Encodes frames (in their one encoding) into `target`, replacing it; takes as many as fit
+    /// into `bytes_max`, at most window_ticks_max, and returns how many that were: 0, and an empty
+    /// target, if the first does not fit. Errors: those of decode_frame; limit_exceeded for more
+    /// than match_slots_max slots; wrong_tick and wrong_slots if the frames do not belong together.
     Result<std::size_t> encode(std::span<const ByteView> frames,
                                ByteView neutral,
                                std::size_t bytes_max,
                                Bytes& target);
 
 private:
-    std::vector<TickFrame> frames_;
+    struct Progress;
+
+    /// Where a column stood before the tick that is being added.
+    struct Mark {
+        std::size_t size = 0;
+        std::uint8_t repeats = 0;
+    };
+
+    void start(std::size_t slots, ByteView neutral);
+    bool add(std::size_t index, Progress& progress, std::size_t bytes_max);
+
+    TickFrame frame_;
+    Bytes shapes_;
+    Bytes events_;
+    std::vector<Bytes> columns_;
+    std::vector<RunWriter> writers_;
+    std::vector<Mark> marks_;
 };
 
 /// Decodes the body of a TICKS frame tick by tick. Memory is kept from bundle to bundle.
 class BundleReader {
 public:
-    explicit BundleReader(std::uint16_t slots)
-        : slots_(slots) {}
+    /// Requires at most match_slots_max slots. `value_bytes_max` is what ACCEPT says.
+    explicit BundleReader(std::uint16_t slots, std::size_t value_bytes_max = input_bytes_max);
 
-    /// Checks the whole body; then `frame(i)` for i < count is valid until the next decode.
+    /// Checks the whole body; then `frame(i)` for i < count is valid until the next decode. After
+    /// an error no frame is. Work and memory: at most count x slots inputs.
     /// Errors: malformed, limit_exceeded, truncated, trailing_bytes.
     Result<void> decode(const Ticks& ticks, ByteView neutral);
 
-    const TickFrame& frame(std::size_t index) const { return frames_[index]; }
+    /// Requires an index below the count of the last bundle, which was decoded without an error.
+    const TickFrame& frame(std::size_t index) const {
+        TWINSTEP_ASSERT(index < count_);
+        return frames_[index];
+    }
 
 private:
     std::uint16_t slots_ = 0;
+    std::size_t value_bytes_max_ = 0;
+    std::size_t count_ = 0;
     std::vector<TickFrame> frames_;
 };
 
 enum class BlobKind : std::uint8_t { manifest = 1, snapshot = 2 };
 
+/// What the protocol allows for a blob of this kind.
+constexpr std::size_t blob_bytes_max(BlobKind kind) {
+    return kind == BlobKind::manifest ? manifest_bytes_max : snapshot_bytes_max;
+}
+
 struct BlobOffer {
     std::uint32_t id = 0;
     BlobKind kind{};
-    std::uint64_t tick = 0; ///< Of a snapshot.
-    std::uint32_t size = 0;
-    Hash128 digest;         ///< hash_bytes("twinstep.net.blob", Tick{tick}, {}, bytes).
+    std::uint64_t tick = 0;  ///< Of a snapshot.
+    std::uint32_t size = 0;  ///< 1 to blob_bytes_max(kind).
+    Hash128 digest;          ///< hash_bytes("twinstep.net.blob", Tick{tick}, {}, bytes).
     std::uint64_t chain = 0; ///< Hash chain at `tick`, from which the receiver goes on.
 };
 
@@ -303,7 +381,13 @@ struct Verdict {
     std::string_view section; ///< Empty: not known.
 };
 
-enum class RequestKind : std::uint8_t { pause = 1, resume = 2, speed = 3, snapshot = 4, policy = 5 };
+enum class RequestKind : std::uint8_t {
+    pause = 1,
+    resume = 2,
+    speed = 3,
+    snapshot = 4,
+    policy = 5
+};
 
 struct Request {
     RequestKind kind{};
@@ -311,10 +395,10 @@ struct Request {
 };
 
 struct Stall {
-    std::uint64_t tick = 0;    ///< The tick that cannot be closed.
-    std::uint32_t for_ms = 0;  ///< How long it has been due.
-    bool paused = false;       ///< The match pauses; nobody is waited for.
-    std::uint64_t slots = 0;   ///< Bit i: slot i is waited for (slots 0 to 63).
+    std::uint64_t tick = 0;   ///< The tick that cannot be closed.
+    std::uint32_t for_ms = 0; ///< How long it has been due.
+    bool paused = false;      ///< The match pauses; nobody is waited for.
+    std::uint64_t slots = 0;  ///< Bit i: slot i is waited for (slots 0 to 63).
 };
 
 // encode_*: append a whole handshake packet, or a whole frame (type, length, body), to `target`.
@@ -344,7 +428,8 @@ void encode(const Request& value, Bytes& target);
 void encode(const Stall& value, Bytes& target);
 
 // decode_*: a whole packet (handshake) or a frame's body; bytes left over are an error. Views point
-// into the bytes given. Errors: malformed, limit_exceeded, and ByteReader's.
+// into the bytes given. Errors: ByteReader's (SimErrc). What decodes is the one encoding of its
+// value.
 Result<Hello> decode_hello(ByteView packet);
 Result<Cookie> decode_cookie(ByteView packet);
 Result<Connect> decode_connect(ByteView packet);
