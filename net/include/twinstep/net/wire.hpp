@@ -23,6 +23,7 @@ inline constexpr std::uint8_t version_major = 1;
 inline constexpr std::uint8_t version_minor = 0;
 inline constexpr std::size_t datagram_bytes_max = 1200; ///< On every path, both directions.
 inline constexpr std::size_t data_header_bytes = 7;     ///< Flags, connection id, sequence.
+inline constexpr std::uint8_t data_flags = 0x40;        ///< First byte of a data packet.
 inline constexpr std::size_t tag_bytes = 16;            ///< Of the AEAD; absent in plain mode.
 inline constexpr std::size_t plaintext_bytes_max =
     datagram_bytes_max - data_header_bytes - tag_bytes; ///< Frames of one data packet.
@@ -336,10 +337,15 @@ struct BlobChunk {
     ByteView bytes;
 };
 
+inline constexpr std::size_t ack_words = 4;
+
 struct BlobAck {
     std::uint32_t id = 0;
-    std::uint32_t next = 0;   ///< All chunks before it have arrived.
-    std::uint64_t bitmap = 0; ///< Bit i: chunk next + 1 + i has arrived.
+    std::uint32_t next = 0; ///< All chunks before it have arrived.
+    /// Bit i: chunk next + 1 + i has arrived.
+    std::array<std::uint64_t, ack_words> bitmap{};
+
+    bool has(std::uint32_t bit) const { return (bitmap[bit / 64] >> (bit % 64) & 1U) != 0; }
 };
 
 struct Progress {
