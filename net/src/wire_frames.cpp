@@ -105,7 +105,12 @@ void encode(const BlobAck& value, Bytes& target) {
     ByteWriter writer(target);
     writer.u32(value.id);
     writer.varint(value.next);
-    writer.u64(value.bitmap);
+    for (const std::uint64_t word : value.bitmap) {
+        writer.u64(word);
+    }
+    for (std::size_t i = 0; i < 8 * ack_words && target.back() == std::byte{0}; ++i) {
+        target.pop_back();
+    }
 }
 
 Result<BlobAck> decode_blob_ack(ByteView body) {
@@ -113,7 +118,13 @@ Result<BlobAck> decode_blob_ack(ByteView body) {
     BlobAck value;
     value.id = reader.u32("id");
     value.next = static_cast<std::uint32_t>(reader.varint("next", chunks_max));
-    value.bitmap = reader.u64("bitmap");
+    const ByteView bitmap = rest(reader, "bitmap", 8 * ack_words);
+    if (!bitmap.empty() && bitmap.back() == std::byte{0}) {
+        reader.fail(SimErrc::malformed, "bitmap");
+    }
+    for (std::size_t i = 0; i < bitmap.size(); ++i) {
+        value.bitmap[i / 8] |= std::to_integer<std::uint64_t>(bitmap[i]) << 8 * (i % 8);
+    }
     return finished(reader, std::move(value));
 }
 

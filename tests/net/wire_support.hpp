@@ -48,7 +48,11 @@ inline std::vector<twinstep::Bytes> random_frames(TestRandom& random,
                                                   std::uint16_t slots,
                                                   std::size_t count,
                                                   std::size_t unrest) {
-    using namespace twinstep;
+    using twinstep::Bytes;
+    using twinstep::EventKind;
+    using twinstep::Slot;
+    using twinstep::Tick;
+    using twinstep::TickFrame;
     std::vector<Bytes> frames;
     std::vector<Bytes> inputs(slots);
     std::vector<int> kinds(slots, 0); // 0 present, 1 substituted, 2 absent

@@ -336,10 +336,15 @@ struct BlobChunk {
     ByteView bytes;
 };
 
+inline constexpr std::size_t ack_words = 4;
+
 struct BlobAck {
     std::uint32_t id = 0;
-    std::uint32_t next = 0;   ///< All chunks before it have arrived.
-    std::uint64_t bitmap = 0; ///< Bit i: chunk next + 1 + i has arrived.
+    std::uint32_t next = 0; ///< All chunks before it have arrived.
+    /// Bit i: chunk next + 1 + i has arrived.
+    std::array<std::uint64_t, ack_words> bitmap{};
+
+    bool has(std::uint32_t bit) const { return (bitmap[bit / 64] >> (bit % 64) & 1U) != 0; }
 };
 
 struct Progress {
