@@ -14,7 +14,7 @@ namespace twinstep::net {
 
 namespace {
 
-constexpr std::byte data_flags{0x40};
+constexpr std::byte data_flags{wire::data_flags};
 /// Never used: the key dies before.
 constexpr std::uint32_t sequence_end = std::numeric_limits<std::uint32_t>::max();
 /// Of the payloads in token mode: no packet's sequence, which has 32 bits.

@@ -44,10 +44,11 @@ Hash hmac(ByteView key, ByteView data) {
     return hash;
 }
 
-/// HKDF of the Noise specification, section 4.3: three outputs, of which two may do.
-std::array<Hash, 3> derive(const Hash& chaining_key, ByteView material) {
+/// HKDF of the Noise specification, section 4.3, with two or three outputs.
+template <std::size_t count>
+std::array<Hash, count> derive(const Hash& chaining_key, ByteView material) {
     Hash temporary = hmac(chaining_key, material);
-    std::array<Hash, 3> outputs;
+    std::array<Hash, count> outputs;
     std::array<std::byte, 65> input; // The output before, then a counter.
     input[0] = std::byte{1};
     outputs[0] = hmac(temporary, ByteView(input).first(1));
@@ -61,13 +62,20 @@ std::array<Hash, 3> derive(const Hash& chaining_key, ByteView material) {
     return outputs;
 }
 
+/// The protocol's name, which is shorter than a hash and is filled up with zeros.
+Hash name_hash() {
+    Hash hash{};
+    std::memcpy(hash.data(), protocol_name.data(), protocol_name.size());
+    return hash;
+}
+
 Key truncated(const Hash& hash) {
     Key key;
     std::copy_n(hash.begin(), key.bytes.size(), key.bytes.begin());
     return key;
 }
 
-void wipe_all(std::array<Hash, 3>& outputs) {
+void wipe_all(std::span<Hash> outputs) {
     for (Hash& output : outputs) {
         wipe(output);
     }
@@ -112,6 +120,11 @@ NoisePrologue noise_prologue(const wire::Connect& connect) {
     return prologue;
 }
 
+NoiseRoom::~NoiseRoom() {
+    wipe(chaining_key_);
+    wipe(mixed_);
+}
+
 NoiseState::~NoiseState() {
     wipe(chaining_key_);
     wipe(hash_);
@@ -119,13 +132,24 @@ NoiseState::~NoiseState() {
 
 #if TWINSTEP_NET_CRYPTO
 
-void NoiseState::begin(ByteView prologue, const Key& pre_shared) {
+NoiseRoom::NoiseRoom(const Key& room_key) {
     ensure_sodium();
-    hash_.fill(std::byte{0});
-    std::memcpy(hash_.data(), protocol_name.data(), protocol_name.size());
-    chaining_key_ = hash_;
+    // MixKeyAndHash of the token "psk": it stands first, so its chaining key depends on nothing
+    // else.
+    std::array<Hash, 3> outputs = derive<3>(name_hash(), room_key.bytes);
+    chaining_key_ = outputs[0];
+    mixed_ = outputs[1];
+    key_ = truncated(outputs[2]);
+    wipe_all(outputs);
+}
+
+void NoiseState::begin(ByteView prologue, const NoiseRoom& room) {
+    hash_ = name_hash();
     mix_hash(prologue);
-    mix_key_and_hash(pre_shared.bytes);
+    mix_hash(room.mixed_);
+    chaining_key_ = room.chaining_key_;
+    key_ = room.key_;
+    nonce_ = 0;
 }
 
 void NoiseState::mix_hash(ByteView data) {
@@ -133,18 +157,9 @@ void NoiseState::mix_hash(ByteView data) {
 }
 
 void NoiseState::mix_key(ByteView material) {
-    std::array<Hash, 3> outputs = derive(chaining_key_, material);
+    std::array<Hash, 2> outputs = derive<2>(chaining_key_, material);
     chaining_key_ = outputs[0];
     key_ = truncated(outputs[1]);
-    nonce_ = 0;
-    wipe_all(outputs);
-}
-
-void NoiseState::mix_key_and_hash(ByteView material) {
-    std::array<Hash, 3> outputs = derive(chaining_key_, material);
-    chaining_key_ = outputs[0];
-    mix_hash(outputs[1]);
-    key_ = truncated(outputs[2]);
     nonce_ = 0;
     wipe_all(outputs);
 }
@@ -190,7 +205,7 @@ bool NoiseState::decrypt(ByteView ciphertext, Bytes& plaintext) {
 }
 
 ConnectionKeys NoiseState::split() const {
-    std::array<Hash, 3> outputs = derive(chaining_key_, {});
+    std::array<Hash, 2> outputs = derive<2>(chaining_key_, {});
     const ConnectionKeys keys{truncated(outputs[0]), truncated(outputs[1])};
     wipe_all(outputs);
     return keys;
@@ -198,7 +213,7 @@ ConnectionKeys NoiseState::split() const {
 
 NoiseInitiator::NoiseInitiator(const Key& room_key, ByteView prologue, Entropy& entropy)
     : entropy_(&entropy) {
-    state_.begin(prologue, room_key);
+    state_.begin(prologue, NoiseRoom(room_key));
 }
 
 Result<void> NoiseInitiator::write(ByteView payload, Bytes& target) {
@@ -230,9 +245,9 @@ Result<ConnectionKeys> NoiseInitiator::read(ByteView message, Bytes& payload) {
     return state.split();
 }
 
-NoiseResponder::NoiseResponder(const Key& room_key, ByteView prologue, Entropy& entropy)
+NoiseResponder::NoiseResponder(const NoiseRoom& room, ByteView prologue, Entropy& entropy)
     : entropy_(&entropy) {
-    state_.begin(prologue, room_key);
+    state_.begin(prologue, room);
 }
 
 Result<void> NoiseResponder::read(ByteView message, Bytes& payload) {
@@ -267,6 +282,8 @@ Result<ConnectionKeys> NoiseResponder::write(ByteView payload, Bytes& target) {
 
 #else
 
+NoiseRoom::NoiseRoom(const Key&) {}
+
 NoiseInitiator::NoiseInitiator(const Key&, ByteView, Entropy& entropy)
     : entropy_(&entropy) {}
 
@@ -278,7 +295,7 @@ Result<ConnectionKeys> NoiseInitiator::read(ByteView, Bytes&) {
     return no_crypto();
 }
 
-NoiseResponder::NoiseResponder(const Key&, ByteView, Entropy& entropy)
+NoiseResponder::NoiseResponder(const NoiseRoom&, ByteView, Entropy& entropy)
     : entropy_(&entropy) {}
 
 Result<void> NoiseResponder::read(ByteView, Bytes&) {

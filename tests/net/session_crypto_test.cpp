@@ -220,7 +220,7 @@ TEST_CASE("sealing and opening allocate nothing in the steady state", "[net][ses
 
 TEST_CASE("a cookie is good for its address, random and version, and for 30 to 60 s",
           "[net][session]") {
-    SeededEntropy entropy;
+    TestEntropy entropy;
     CookieJar jar(entropy);
     wire::Hello hello;
     hello.client_random.fill(std::byte{9});
@@ -261,7 +261,7 @@ TEST_CASE("a cookie is good for its address, random and version, and for 30 to 6
 }
 
 TEST_CASE("after a pause of a minute no older cookie is good", "[net][session]") {
-    SeededEntropy entropy;
+    TestEntropy entropy;
     CookieJar jar(entropy);
     const wire::Cookie cookie = jar.make(seconds(0), far_address(1), wire::Hello{});
     wire::Connect connect;

@@ -77,7 +77,7 @@ TEST_CASE("the handshake is the one of the published NNpsk0 vector", "[net][sess
     FixedEntropy responder_secret(
         "bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b");
     NoiseInitiator initiator(psk, john_galt, initiator_secret);
-    NoiseResponder responder(psk, john_galt, responder_secret);
+    NoiseResponder responder(NoiseRoom(psk), john_galt, responder_secret);
 
     Bytes first;
     REQUIRE(initiator.write(from_hex_text("4c756477696720766f6e204d69736573"), first));
@@ -111,14 +111,14 @@ TEST_CASE("the handshake is the one of the published NNpsk0 vector", "[net][sess
 
 TEST_CASE("a first message without the room key, damaged, or from elsewhere is refused",
           "[net][session]") {
-    SeededEntropy entropy;
+    TestEntropy entropy;
     Bytes message;
     NoiseInitiator initiator(key_of(1), prologue(), entropy);
     REQUIRE(initiator.write(bytes_of("let me in"), message));
     Bytes payload;
     const auto refused = [&](const Bytes& text, const Key& key, ByteView with) {
         const std::uint64_t fills = entropy.fills;
-        NoiseResponder responder(key, with, entropy);
+        NoiseResponder responder(NoiseRoom(key), with, entropy);
         const bool no = code_of(responder.read(text, payload)) == NetErrc::not_authentic;
         return no && entropy.fills == fills; // No key pair is made for a stranger.
     };
@@ -137,9 +137,9 @@ TEST_CASE("a first message without the room key, damaged, or from elsewhere is r
 }
 
 TEST_CASE("a forged answer spoils no handshake", "[net][session]") {
-    SeededEntropy entropy;
+    TestEntropy entropy;
     NoiseInitiator initiator(key_of(1), prologue(), entropy);
-    NoiseResponder responder(key_of(1), prologue(), entropy);
+    NoiseResponder responder(NoiseRoom(key_of(1)), prologue(), entropy);
     Bytes first;
     Bytes second;
     Bytes payload;
@@ -161,16 +161,16 @@ TEST_CASE("a forged answer spoils no handshake", "[net][session]") {
 }
 
 TEST_CASE("a public key of small order is refused on both sides", "[net][session]") {
-    SeededEntropy entropy;
+    TestEntropy entropy;
     Bytes payload;
     // A peer with the room key and a public key of zeros, by the specification's own steps.
     NoiseState state;
-    state.begin(prologue(), key_of(1));
+    state.begin(prologue(), NoiseRoom(key_of(1)));
     Bytes message(32);
     state.mix_hash(message);
     state.mix_key(message);
     state.encrypt(bytes_of("x"), message);
-    NoiseResponder responder(key_of(1), prologue(), entropy);
+    NoiseResponder responder(NoiseRoom(key_of(1)), prologue(), entropy);
     REQUIRE(responder.read(message, payload));
     Bytes answer;
     CHECK(code_of(responder.write({}, answer)) == NetErrc::not_authentic);

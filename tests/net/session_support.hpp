@@ -11,9 +11,9 @@
 #include <string_view>
 
 /// Secrets from a seed.
-class SeededEntropy final : public twinstep::net::Entropy {
+class TestEntropy final : public twinstep::net::Entropy {
 public:
-    explicit SeededEntropy(std::uint64_t seed = test_seed())
+    explicit TestEntropy(std::uint64_t seed = test_seed())
         : random_(seed) {}
 
     void fill(std::span<std::byte> target) override {
@@ -31,7 +31,7 @@ private:
 
 inline twinstep::net::Key key_of(std::uint64_t seed) {
     twinstep::net::Key key;
-    SeededEntropy(seed).fill(key.bytes);
+    TestEntropy(seed).fill(key.bytes);
     return key;
 }
 

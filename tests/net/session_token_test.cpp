@@ -27,7 +27,7 @@ TokenClaims some_claims() {
 } // namespace
 
 TEST_CASE("a token brings back what the backend sealed", "[net][session]") {
-    SeededEntropy entropy;
+    TestEntropy entropy;
     const TokenClaims claims = some_claims();
     const Result<SealedToken> token = seal_token(claims, key_of(1), entropy);
     if (!has_crypto()) {
@@ -52,7 +52,7 @@ TEST_CASE("a token with one flipped bit or of another backend is refused", "[net
     if (!has_crypto()) {
         return;
     }
-    SeededEntropy entropy;
+    TestEntropy entropy;
     const Result<SealedToken> token = seal_token(some_claims(), key_of(1), entropy);
     REQUIRE(token);
     CHECK(code_of(open_token(*token, key_of(2))) == NetErrc::not_authentic);
@@ -64,7 +64,7 @@ TEST_CASE("a token with one flipped bit or of another backend is refused", "[net
 }
 
 TEST_CASE("claims that no server would take are not sealed", "[net][session]") {
-    SeededEntropy entropy;
+    TestEntropy entropy;
     for (const std::uint16_t lifetime : {std::uint16_t{0}, std::uint16_t{61}}) {
         TokenClaims claims = some_claims();
         claims.lifetime_s = lifetime;

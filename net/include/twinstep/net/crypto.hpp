@@ -127,6 +127,24 @@ struct ConnectionKeys {
 using NoisePrologue = std::array<std::byte, 35>;
 NoisePrologue noise_prologue(const wire::Connect& connect);
 
+/// What a room key alone decides of every handshake with it, worked out once: a stranger's first
+/// message then costs a server a third. Wiped when destroyed.
+class NoiseRoom {
+public:
+    explicit NoiseRoom(const Key& room_key);
+    NoiseRoom(const NoiseRoom&) = default;
+    NoiseRoom& operator=(const NoiseRoom&) = default;
+    ~NoiseRoom();
+
+private:
+    friend class NoiseState;
+    using Hash = std::array<std::byte, 64>;
+
+    Hash chaining_key_{};
+    Hash mixed_{}; ///< What the key adds to the handshake hash.
+    Key key_;
+};
+
 /// What the Noise specification calls a SymmetricState, for BLAKE2b and ChaChaPoly; wiped when
 /// destroyed. For NoiseInitiator and NoiseResponder.
 class NoiseState {
@@ -137,10 +155,9 @@ public:
     ~NoiseState();
 
     /// Begins with the protocol's name and the prologue, then takes in the pre-shared key.
-    void begin(ByteView prologue, const Key& pre_shared);
+    void begin(ByteView prologue, const NoiseRoom& room);
     void mix_hash(ByteView data);
     void mix_key(ByteView material);
-    void mix_key_and_hash(ByteView material);
     /// Appends ciphertext and tag.
     void encrypt(ByteView plaintext, Bytes& target);
     /// Replaces `plaintext`; false if it is not authentic.
@@ -177,7 +194,7 @@ private:
 /// work: opening its payload needs the key only.
 class NoiseResponder {
 public:
-    NoiseResponder(const Key& room_key, ByteView prologue, Entropy& entropy);
+    NoiseResponder(const NoiseRoom& room, ByteView prologue, Entropy& entropy);
     /// Reads the first message; replaces `payload`. Errors: not_authentic, not_built.
     Result<void> read(ByteView message, Bytes& payload);
     /// Appends the second message. Requires a successful read. Errors: not_authentic, if the
