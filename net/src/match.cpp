@@ -61,9 +61,14 @@ bool Match::next_to_close(PeerIndex& peer, CloseReason& reason, std::string& tex
     return impl_->next_to_close(peer, reason, text);
 }
 
-void Match::give_hashes(const StateHashes&) {}
+void Match::give_hashes(const StateHashes& hashes) {
+    impl_->give_hashes(hashes);
+}
 
-void Match::give_snapshot(Micros, Tick, ByteView) {}
+void Match::give_snapshot(Micros now, Tick tick, ByteView snapshot) {
+    impl_->now_ = now;
+    impl_->give_snapshot(tick, snapshot);
+}
 
 void Match::end(Micros now, CloseReason reason) {
     impl_->end(now, reason);
@@ -92,6 +97,17 @@ Tick Match::next_tick() const {
 PlayerState Match::player_state(Slot slot) const {
     TWINSTEP_ASSERT(slot.value < impl_->seats.size());
     return impl_->seats[slot.value].state;
+}
+
+bool Match::is_loading(PeerIndex peer) const {
+    TWINSTEP_ASSERT(peer < impl_->peers.size());
+    return impl_->peers[peer].phase == PeerPhase::loading;
+}
+
+bool Match::expects_upload(PeerIndex peer) const {
+    TWINSTEP_ASSERT(peer < impl_->peers.size());
+    const bool manifest = !impl_->has_session && impl_->peers[peer].receiver != nullptr;
+    return manifest || (impl_->donation.active && impl_->donation.donor == peer);
 }
 
 std::size_t Match::memory_bytes() const {

@@ -26,8 +26,8 @@ std::uint64_t Match::Impl::edge_of(const Peer& peer) const {
     if (peer.role != Role::spectator || status.ended) {
         return next();
     }
-    const auto delay = static_cast<std::uint64_t>(settings.spectator_delay.value /
-                                                  timeline.period().value);
+    const auto delay =
+        static_cast<std::uint64_t>(settings.spectator_delay.value / timeline.period().value);
     return next() - std::min(next(), delay);
 }
 
@@ -44,8 +44,8 @@ void Match::Impl::start_turn(Micros now, Peer& peer) {
     }
     const std::uint64_t edge = edge_of(peer);
     const std::int64_t rate = peer.role == Role::spectator
-        ? std::int64_t{settings.spectator_bytes_per_s}
-        : catch_up_bytes_per_s;
+                                  ? std::int64_t{settings.spectator_bytes_per_s}
+                                  : catch_up_bytes_per_s;
     const std::int64_t elapsed = std::min((now - peer.credit_at).value, seconds(1).value);
     peer.credit_bytes = std::min(peer.credit_bytes + elapsed * rate / 1'000'000, rate / 4);
     peer.credit_at = now;
@@ -101,8 +101,8 @@ void Match::Impl::add_ticks(Micros, Peer& peer, Bytes& plaintext) {
     wire::Ticks ticks;
     ticks.first_tick = peer.ack;
     const std::size_t before = plaintext.size();
-    const bool in_credit = peer.credit_bytes > 0 ||
-        (peer.role == Role::player && !peer.catching_up);
+    const bool in_credit =
+        peer.credit_bytes > 0 || (peer.role == Role::player && !peer.catching_up);
     const bool in_window = !peer.catching_up || peer.cursor - peer.ack < catch_up_ticks_max;
     if (is_following(peer) && peer.cursor < edge && in_credit && in_window &&
         ring.covers(peer.cursor)) {
@@ -121,6 +121,12 @@ void Match::Impl::add_ticks(Micros, Peer& peer, Bytes& plaintext) {
         }
     } else {
         peer.packets_left = 0;
+    }
+    if (has_agreed && is_following(peer) && agreed_tick > peer.hash_sent && agreed_tick <= edge) {
+        ticks.has_hash = true;
+        ticks.hash_tick = agreed_tick;
+        ticks.hash = agreed_hash;
+        peer.hash_sent = agreed_tick;
     }
     ticks.input_ack = ticks.first_tick;
     if (const Seat* seat = seat_of(peer)) {
@@ -150,7 +156,16 @@ bool Match::Impl::compose(Micros now, PeerIndex index, Bytes& plaintext) {
         if (room >= ticks_head_bytes_max + ticks_body_bytes_max || plaintext.empty()) {
             add_stall(now, peer, plaintext);
             add_ticks(now, peer, plaintext);
+            return true; // TICKS reaches to the end of its packet.
         }
+        return true;
+    }
+    const std::size_t room = wire::plaintext_bytes_max - plaintext.size();
+    if (peer.receiver != nullptr) {
+        peer.receiver->compose_ack(now, plaintext);
+    }
+    if (peer.sender != nullptr && peer.sender->active() && plaintext.empty()) {
+        peer.sender->compose(now, room, &join_budget, plaintext);
     }
     return !plaintext.empty();
 }
@@ -169,7 +184,18 @@ Micros Match::Impl::next_wake() const {
             break;
         default:
             sooner(peer.next_send);
+            if (peer.sender != nullptr && peer.sender->active()) {
+                sooner(peer.sender->next_wake(now_));
+            }
+            if (peer.receiver != nullptr) {
+                sooner(peer.receiver->next_wake());
+            }
         }
+    }
+    sooner(search.next_wake());
+    sooner(announce_at);
+    if (donation.active) {
+        sooner(std::min(donation.until, donation.ask_at));
     }
     if (status.started && !status.ended) {
         if (!agenda.empty() && agenda.front().tick <= next() && event_bytes == 0) {
@@ -189,13 +215,19 @@ Micros Match::Impl::next_wake() const {
 
 std::size_t Match::Impl::memory_bytes() const {
     std::size_t bytes = sizeof(*this) + ring.memory_bytes() + cache.memory_bytes() +
-        peers.capacity() * sizeof(Peer) + seats.capacity() * sizeof(Seat) +
-        agenda.capacity() * sizeof(ScheduledEvent) + manifest_blob.capacity() + encoded.capacity();
+                        peers.capacity() * sizeof(Peer) + seats.capacity() * sizeof(Seat) +
+                        agenda.capacity() * sizeof(ScheduledEvent) + history.memory_bytes() +
+                        votes.memory_bytes() + search.memory_bytes() +
+                        (manifest_blob != nullptr ? manifest_blob->capacity() : 0) +
+                        (held ? held->bytes->capacity() : 0) + encoded.capacity();
     for (const Seat& seat : seats) {
         bytes += seat.inputs.memory_bytes();
     }
     for (const Peer& peer : peers) {
         bytes += peer.frames.capacity() + peer.text.capacity();
+        bytes += peer.sender != nullptr ? sizeof(BlobSender) : 0;
+        bytes +=
+            peer.receiver != nullptr ? sizeof(BlobReceiver) + peer.receiver->memory_bytes() : 0;
     }
     return bytes;
 }

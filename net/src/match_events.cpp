@@ -26,7 +26,8 @@ public:
     Text& operator<<(std::uint32_t value) {
         std::array<char, 10> digits{};
         const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-        return *this << std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data()));
+        return *this << std::string_view(digits.data(),
+                                         static_cast<std::size_t>(end - digits.data()));
     }
 
     ByteView bytes() const { return std::as_bytes(std::span(chars_).first(size_)); }
@@ -40,8 +41,8 @@ private:
 
 void Match::Impl::schedule(What what, std::uint64_t tick, std::uint16_t slot, std::uint32_t value) {
     // By tick; of one tick in the order in which they were asked for.
-    const auto place =
-        std::upper_bound(agenda.begin(), agenda.end(), tick, [](std::uint64_t at, const auto& event) {
+    const auto place = std::upper_bound(
+        agenda.begin(), agenda.end(), tick, [](std::uint64_t at, const auto& event) {
             return at < event.tick;
         });
     agenda.insert(place, {tick, what, slot, value});
@@ -139,8 +140,9 @@ void Match::Impl::apply(const ScheduledEvent& event) {
     case What::present:
         seat->in_game = true;
         seat->coming = false;
-        seat->resync = false;
         seat->owes_from = next();
+        seat->verify_from = next();
+        seat->reported = next();
         seat->input_next = std::max(seat->input_next, next());
         seat->silent = false;
         set_state(event.slot, PlayerState::live);
@@ -160,6 +162,7 @@ void Match::Impl::apply(const ScheduledEvent& event) {
         break;
     case What::speed:
         timeline.set_speed(event.value);
+        status.speed_per_mille = event.value;
         break;
     case What::policy:
         policy = static_cast<Policy>(event.value);

@@ -2,15 +2,19 @@
 // The inside of a match: what its parts share. Each match_*.cpp holds one concern.
 #pragma once
 
+#include "desync_search.hpp"
+#include "hash_votes.hpp"
 #include "player_table.hpp"
 #include "tick_ring.hpp"
 #include "tick_timeline.hpp"
 
+#include "twinstep/net/blob.hpp"
 #include "twinstep/net/match.hpp"
 #include "twinstep/sim/frame.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +42,37 @@ struct ScheduledEvent {
     std::uint32_t value = 0;
 };
 
+/// A frame that goes out several times, since nobody acknowledges it.
+struct Announcement {
+    Bytes frame;
+    std::uint8_t left = 0;
+};
+
+/// A snapshot that joiners may share.
+struct HeldSnapshot {
+    std::uint64_t tick = 0;
+    std::uint64_t chain = 0;
+    std::shared_ptr<const Bytes> bytes;
+};
+
+/// A relay's way to a snapshot: one player gives it, the others vouch for it.
+struct Donation {
+    bool active = false;
+    PeerIndex donor = 0;
+    std::uint64_t wanted = 0; ///< State that is asked for.
+    Micros until = never;     ///< Patience for the offer, later for the vouchers.
+    Micros ask_at = never;
+    bool offered = false;
+    std::uint64_t tick = 0; ///< State of the offer.
+    std::uint64_t chain = 0;
+    bool has_state = false;
+    Hash128 state; ///< Of the bytes that have arrived.
+    std::shared_ptr<const Bytes> bytes;
+    std::uint64_t owing = 0;
+    std::uint64_t answered = 0;
+    std::vector<Hash128> answers;
+};
+
 /// Checks everything a match can be given. Errors: bad_setting with the key and what is allowed.
 Result<void> check_settings(const MatchSettings& settings);
 
@@ -58,7 +93,8 @@ struct Match::Impl {
     void begin_session(std::uint16_t count);
     void take_history();
     /// A relay's session from a player's proposal. False: it is not usable.
-    bool take_manifest(Micros now, ByteView blob);
+    bool take_manifest(Micros now, const Hash128& bringer, ByteView blob);
+    void replay_event(const TickFrame& past, const Event& event);
 
     // ---- match_peers.cpp: admission, seats, connections ----------------------------------------
     tl::expected<Admitted, CloseReason> admit(Micros now, const Admission& admission);
@@ -77,7 +113,7 @@ struct Match::Impl {
     Result<void> receive(Micros now, PeerIndex index, const wire::Frame& frame);
     Result<void> on_inputs(Micros now, Peer& peer, ByteView body);
     Result<void> on_runs(Micros now, Peer& peer, const wire::Inputs& inputs);
-    void on_input(Micros now, std::uint16_t slot, std::uint64_t tick, ByteView value);
+    Result<void> on_input(Micros now, std::uint16_t slot, std::uint64_t tick, ByteView value);
     Result<void> on_request(Micros now, Peer& peer, ByteView body);
 
     // ---- match_ticks.cpp: closing --------------------------------------------------------------
@@ -107,13 +143,58 @@ struct Match::Impl {
     void request_resume(Micros now);
     void end(Micros now, CloseReason reason);
 
-    // ---- match_joins.cpp: how a peer gets to the edge --------------------------------------------
+    // ---- match_joins.cpp: how a peer gets to the edge
+    // --------------------------------------------
     void settle(Micros now, Peer& peer);
     bool give_base(Micros now, Peer& peer);
     void follow(Micros now, Peer& peer);
     void try_join(Micros now, Peer& peer);
 
-    // ---- match_compose.cpp: packets ---------------------------------------------------------------
+    void need_snapshot(Peer& peer);
+    void resync(Micros now, Peer& peer);
+
+    // ---- match_snapshots.cpp: what joiners begin from
+    // ---------------------------------------------
+    void send_blob(Micros now,
+                   Peer& peer,
+                   wire::BlobKind kind,
+                   std::uint64_t tick,
+                   std::uint64_t chain,
+                   std::shared_ptr<const Bytes> bytes);
+    void serve_snapshot(Micros now, Peer& peer);
+    bool is_usable(const Peer& peer) const;
+    void want_snapshot(Micros now);
+    void give_snapshot(Tick tick, ByteView bytes);
+    void check_transfer(Micros now, Peer& peer);
+    Result<void> on_blob(Micros now, Peer& peer, const wire::Frame& in);
+    void on_blob_complete(Micros now, Peer& peer);
+
+    // ---- match_donors.cpp: a relay's snapshots
+    // ------------------------------------------------------
+    void ask_donor(Micros now);
+    void advance_donation(Micros now);
+    void on_donor_hash(std::uint16_t slot, const wire::HashAnswer& answer);
+    bool take_donation(Micros now);
+    void refuse_donation(std::string_view why);
+    std::uint64_t voters() const;
+
+    // ---- match_hashes.cpp: reports and verdicts
+    // -----------------------------------------------------
+    void on_report(Micros now, std::uint16_t slot, std::uint64_t tick, std::uint32_t hash);
+    void compare(Micros now, std::uint16_t slot, std::uint64_t tick, std::uint32_t hash);
+    std::uint64_t owing_reports(std::uint64_t tick) const;
+    void count_votes(Micros now, VoteTable::Entry& entry, std::uint16_t slot);
+    void give_hashes(const StateHashes& hashes);
+    Result<void> on_hash_answer(Peer& peer, ByteView body);
+    Result<void> on_section_answer(Peer& peer, ByteView body);
+    void advance_search(Micros now);
+    void conclude(const Finding& finding);
+    void announce(const wire::Verdict& verdict);
+    void repeat_announcements(Micros now);
+    void check_silence();
+
+    // ---- match_compose.cpp: packets
+    // ---------------------------------------------------------------
     bool compose(Micros now, PeerIndex index, Bytes& plaintext);
     void start_turn(Micros now, Peer& peer);
     void add_ticks(Micros now, Peer& peer, Bytes& plaintext);
@@ -121,6 +202,16 @@ struct Match::Impl {
     std::uint64_t edge_of(const Peer& peer) const;
     Micros next_wake() const;
     std::size_t memory_bytes() const;
+
+    /// Appends a small frame to the peer's next packet, if it has room.
+    template <class Encode>
+    void push(Peer& peer, Encode&& encode) {
+        const std::size_t before = peer.frames.size();
+        encode(peer.frames);
+        if (peer.frames.size() > wire::plaintext_bytes_max) {
+            peer.frames.resize(before); // It is asked or said again.
+        }
+    }
 
     std::uint64_t next() const { return timeline.next().value; }
 
@@ -140,7 +231,7 @@ struct Match::Impl {
     bool has_session = false;
     std::uint16_t slots = 0;
     Hash128 build;
-    Bytes manifest_blob; ///< Neutral input and encoded manifest.
+    std::shared_ptr<const Bytes> manifest_blob; ///< Neutral input and encoded manifest.
 
     TickTimeline timeline;
     TickRing ring;
@@ -153,6 +244,26 @@ struct Match::Impl {
     std::size_t event_bytes = 0;     ///< Of the open frame.
     std::size_t event_bytes_max = 0; ///< What a TICKS body has room for.
     std::vector<ScheduledEvent> agenda;
+
+    // Joins.
+    ByteBudget join_budget;
+    std::optional<HeldSnapshot> held;
+    bool snapshot_asked = false;
+    Micros snapshot_asked_at;
+    Donation donation;
+
+    // Hashes.
+    static constexpr std::size_t announcements_max = 32;
+    HashHistory history;
+    VoteTable votes;
+    DesyncSearch search;
+    bool has_agreed = false;
+    std::uint64_t agreed_tick = 0;
+    std::uint32_t agreed_hash = 0;
+    bool disputed = false;
+    std::uint64_t disputed_by = 0; ///< Who owed reports at the last dispute.
+    std::vector<Announcement> announcements;
+    Micros announce_at = never;
 
     Micros now_; ///< Of the call that is under way.
     Policy policy = Policy::deadline;

@@ -5,17 +5,10 @@
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 namespace twinstep::net {
-
-namespace {
-
-PeerPhase after_connect(const Peer&) {
-    return PeerPhase::loading;
-}
-
-} // namespace
 
 tl::expected<std::uint16_t, CloseReason> Match::Impl::seat_for(const Admission& admission) {
     const auto find = [this](auto&& fits) -> int {
@@ -26,7 +19,7 @@ tl::expected<std::uint16_t, CloseReason> Match::Impl::seat_for(const Admission& 
     if (admission.has_ticket) {
         slot = find([&](const Seat& seat) {
             return (seat.has_ticket && seat.ticket == admission.ticket) ||
-                (seat.has_old_ticket && seat.old_ticket == admission.ticket);
+                   (seat.has_old_ticket && seat.old_ticket == admission.ticket);
         });
     }
     if (slot < 0 && admission.player_id != 0) {
@@ -39,9 +32,8 @@ tl::expected<std::uint16_t, CloseReason> Match::Impl::seat_for(const Admission& 
         slot = find([&](const Seat& seat) { return seat.restored && seat.name == name; });
     }
     if (slot < 0) {
-        slot = find([&](const Seat& seat) {
-            return seat.state == PlayerState::empty && !seat.in_game;
-        });
+        slot = find(
+            [&](const Seat& seat) { return seat.state == PlayerState::empty && !seat.in_game; });
     }
     if (slot < 0) {
         return tl::unexpected(CloseReason::full);
@@ -95,8 +87,12 @@ tl::expected<Admitted, CloseReason> Match::Impl::admit(Micros now, const Admissi
         peer.has_slot = true;
         peer.slot = Slot{slot};
         Seat& seat = seats[slot];
-        seat.has_old_ticket = seat.has_ticket;
-        seat.old_ticket = seat.ticket;
+        // The confirmed ticket stays good until the connection with the new one stands: an ACCEPT
+        // may be lost, and whoever replays a CONNECT must not take the seat away.
+        if (!seat.has_old_ticket) {
+            seat.has_old_ticket = seat.has_ticket;
+            seat.old_ticket = seat.ticket;
+        }
         seat.has_ticket = true;
         seat.ticket = admitted.ticket;
         seat.player_id = admission.player_id;
@@ -138,7 +134,7 @@ void Match::Impl::connected(Micros now, PeerIndex index) {
     if (peer.phase != PeerPhase::admitted) {
         return;
     }
-    peer.phase = after_connect(peer);
+    peer.phase = PeerPhase::loading;
     peer.since = now;
     peer.next_send = now;
     if (Seat* seat = seat_of(peer)) {
@@ -161,6 +157,12 @@ void Match::Impl::connected(Micros now, PeerIndex index) {
                 schedule(What::absent, next(), peer.slot.value);
             }
         }
+    }
+    if (!has_session && peer.has_slot) {
+        // Each player of the lobby was asked for it; the first whole one is the session.
+        peer.receiver = std::make_unique<BlobReceiver>();
+        peer.receiver->expect(
+            wire::BlobKind::manifest, wire::manifest_bytes_max, settings.join_bytes_per_s);
     }
     settle(now, peer);
 }
@@ -239,8 +241,8 @@ void Match::Impl::set_state(std::uint16_t slot, PlayerState state) {
     }
     TWINSTEP_ASSERT(may_follow(seat.state, state));
     seat.state = state;
-    status.players = static_cast<std::uint16_t>(
-        std::count_if(seats.begin(), seats.end(), [](const Seat& each) {
+    status.players =
+        static_cast<std::uint16_t>(std::count_if(seats.begin(), seats.end(), [](const Seat& each) {
             return each.state == PlayerState::live || each.state == PlayerState::lagging;
         }));
     events.on_player(settings.id, Slot{slot}, state, timeline.next());
@@ -258,7 +260,12 @@ void Match::Impl::empty_seat(std::uint16_t slot) {
     seat.has_old_ticket = false;
     seat.coming = false;
     seat.silent = false;
-    seat.resync = false;
+    seat.diverged = false;
+    seat.withholding = false;
+    seat.agreed_to = 0;
+    seat.reports.fill({});
+    seat.donations_failed = 0;
+    seat.had_snapshot = false;
     seat.owes_from = UINT64_MAX;
     seat.inputs.clear();
     seat.margins.clear();
@@ -286,13 +293,16 @@ void Match::Impl::check_peers(Micros now) {
             close_peer(peer,
                        CloseReason::different_simulation,
                        "another build; the manifest that was sent names the difference");
-        } else if (status.ended &&
-                   (now - ended_at >= seconds(1) ||
-                    (is_following(peer) && peer.ack >= edge_of(peer)) ||
-                    peer.phase == PeerPhase::loading)) {
+        } else if (status.ended && (now - ended_at >= seconds(1) ||
+                                    (is_following(peer) && peer.ack >= edge_of(peer)) ||
+                                    peer.phase == PeerPhase::loading)) {
             close_peer(peer, end_reason);
         } else {
+            check_transfer(now, peer);
             settle(now, peer);
+            if (is_following(peer) && !ring.covers(peer.ack)) {
+                need_snapshot(peer);
+            }
         }
     }
     status.spectators = spectators;

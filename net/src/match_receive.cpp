@@ -32,6 +32,14 @@ Result<void> Match::Impl::receive(Micros now, PeerIndex index, const wire::Frame
     }
     case wire::FrameType::request:
         return on_request(now, peer, frame_in.body);
+    case wire::FrameType::blob_offer:
+    case wire::FrameType::blob_chunk:
+    case wire::FrameType::blob_ack:
+        return on_blob(now, peer, frame_in);
+    case wire::FrameType::hash_answer:
+        return on_hash_answer(peer, frame_in.body);
+    case wire::FrameType::section_answer:
+        return on_section_answer(peer, frame_in.body);
     default:
         return {};
     }
@@ -48,6 +56,9 @@ Result<void> Match::Impl::on_inputs(Micros now, Peer& peer, ByteView body) {
     }
     if (inputs->has_hash) {
         peer.reached = std::max(peer.reached, inputs->hash_tick);
+        if (peer.has_slot && is_following(peer)) {
+            on_report(now, peer.slot.value, inputs->hash_tick, inputs->hash);
+        }
     }
     if (peer.has_slot && (is_following(peer) || peer.phase == PeerPhase::ready)) {
         if (auto runs = on_runs(now, peer, *inputs); !runs) {
@@ -69,17 +80,20 @@ Result<void> Match::Impl::on_runs(Micros now, Peer& peer, const wire::Inputs& in
         if (!value) {
             return fail(value.error());
         }
-        on_input(now, peer.slot.value, tick, *value);
+        if (auto taken = on_input(now, peer.slot.value, tick, *value); !taken) {
+            return taken;
+        }
     }
     return {};
 }
 
-void Match::Impl::on_input(Micros now, std::uint16_t slot, std::uint64_t tick, ByteView value) {
+Result<void>
+Match::Impl::on_input(Micros now, std::uint16_t slot, std::uint64_t tick, ByteView value) {
     Seat& seat = seats[slot];
     const bool known = seat.in_game || seat.coming || !status.started;
     const std::uint64_t counts_from = status.started ? seat.owes_from : 0;
     if (!known || tick < counts_from) {
-        return; // Of a joiner whose JOIN is not fixed yet, or before it.
+        return {}; // Of a joiner whose JOIN is not fixed yet, or before it.
     }
     const bool first_heard = status.started && tick >= seat.heard_below;
     if (first_heard && tick < next() + wire::window_ticks_max + settings.delay_ticks_max) {
@@ -87,11 +101,16 @@ void Match::Impl::on_input(Micros now, std::uint16_t slot, std::uint64_t tick, B
         seat.margins.add(tick, timeline.due(Tick{tick}) - now);
     }
     if (tick < next()) {
-        return; // Closed: a duplicate, or too late.
+        return {}; // Closed: a duplicate, or too late.
     }
     if (tick - next() >= wire::window_ticks_max + settings.delay_ticks_max || tick > tick_max) {
         ++status.out_of_range;
-        return;
+        return {};
+    }
+    const bool heard = seat.inputs.has(tick);
+    if (!heard && settings.accepts_input && !settings.accepts_input(value)) {
+        ++status.inputs_refused;
+        return fail(Error(NetErrc::malformed, "input", "the game cannot decode it"));
     }
     switch (seat.inputs.put(tick, value)) {
     case InputRing::Put::accepted:
@@ -105,6 +124,7 @@ void Match::Impl::on_input(Micros now, std::uint16_t slot, std::uint64_t tick, B
         ++status.equivocations;
         break;
     }
+    return {};
 }
 
 Result<void> Match::Impl::on_request(Micros now, Peer& peer, ByteView body) {
@@ -113,8 +133,13 @@ Result<void> Match::Impl::on_request(Micros now, Peer& peer, ByteView body) {
         return fail(request.error());
     }
     Seat* seat = seat_of(peer);
-    if (seat == nullptr || !seat->in_game || !is_following(peer) || !seat->requests.take(now)) {
+    if (seat == nullptr || !seat->in_game || !is_following(peer)) {
         return {}; // Spectators and joiners have no say.
+    }
+    const bool allowed = settings.player_requests || request->kind == wire::RequestKind::snapshot;
+    if (!allowed || !seat->requests.take(now)) {
+        ++status.requests_refused;
+        return {};
     }
     switch (request->kind) {
     case wire::RequestKind::pause:
@@ -134,6 +159,7 @@ Result<void> Match::Impl::on_request(Micros now, Peer& peer, ByteView body) {
         }
         break;
     case wire::RequestKind::snapshot:
+        resync(now, peer);
         break;
     }
     return {};

@@ -4,6 +4,7 @@
 
 #include "twinstep/sim/manifest.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace twinstep::net {
@@ -58,10 +59,10 @@ bool is_enumerator(const MatchSettings& s, const char*& key) {
     const auto within = [](auto value, int last) {
         return static_cast<int>(value) >= 1 && static_cast<int>(value) <= last;
     };
-    key = !within(s.policy, 3) ? "policy"
-        : !within(s.authority, 2) ? "authority"
-        : !within(s.filler, 2) ? "filler"
-                               : nullptr;
+    key = !within(s.policy, 3)      ? "policy"
+          : !within(s.authority, 2) ? "authority"
+          : !within(s.filler, 2)    ? "filler"
+                                    : nullptr;
     return key == nullptr;
 }
 
@@ -82,6 +83,37 @@ Result<void> check_manifest(const MatchSettings& s) {
     const auto rate = s.manifest.find("sim.tick_rate");
     if (rate != s.manifest.end() && rate->second != to_string(s.tick_rate)) {
         return fail(bad("tick_rate", to_string(s.tick_rate), rate->second));
+    }
+    return {};
+}
+
+/// The ticks of an earlier process follow each other and have this match's slots.
+Result<void> check_history(const MatchSettings& s) {
+    TickFrame frame;
+    std::uint64_t expected = 0;
+    for (std::size_t i = 0; i < s.history.size(); ++i) {
+        if (auto decoded = decode_frame(s.history[i], frame); !decoded) {
+            return fail(bad("history", to_string(decoded.error()), "an encoded frame"));
+        }
+        const std::uint64_t tick = frame.tick().value;
+        if (i != 0 && tick != expected) {
+            return fail(bad("history", "tick " + std::to_string(tick), std::to_string(expected)));
+        }
+        if (frame.slot_count() != s.slots) {
+            return fail(bad(
+                "history", std::to_string(frame.slot_count()) + " slots", std::to_string(s.slots)));
+        }
+        for (std::uint16_t slot = 0; slot < s.slots; ++slot) {
+            if (frame.input(Slot{slot}).size() > s.input_bytes_max) {
+                return fail(bad("history",
+                                std::to_string(frame.input(Slot{slot}).size()) + " input bytes",
+                                "at most input_bytes_max"));
+            }
+        }
+        expected = tick + 1;
+    }
+    if (!s.history.empty() && s.manifest.empty()) {
+        return fail(bad("manifest", "empty", "only without history"));
     }
     return {};
 }
@@ -115,6 +147,9 @@ Result<void> check_settings(const MatchSettings& s) {
         return fail(bad("neutral",
                         std::to_string(s.neutral.size()) + " bytes",
                         "at most " + std::to_string(neutral_max)));
+    }
+    if (auto history = check_history(s); !history) {
+        return history;
     }
     return check_manifest(s);
 }

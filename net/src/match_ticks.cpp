@@ -101,6 +101,9 @@ void Match::Impl::advance(Micros now) {
         apply_events();
         check_standing(now);
         close_due(now);
+        advance_search(now);
+        advance_donation(now);
+        repeat_announcements(now);
     }
     for (Peer& peer : peers) {
         if (now >= peer.next_send) {
@@ -213,6 +216,9 @@ void Match::Impl::after_close(Micros now) {
         status.ended = true;
         ended_at = now;
         end_reason = CloseReason::match_ended;
+    }
+    if (next() % 64 == 0) {
+        check_silence();
     }
     if (pause_wanted) {
         pause_wanted = false;

@@ -39,7 +39,7 @@ std::size_t code_point(std::string_view text, std::size_t at, std::uint32_t& val
 bool may_be_shown(std::uint32_t value) {
     const bool control = value < 0x20 || (value >= 0x7F && value < 0xA0);
     const bool bidi = value == 0x061C || value == 0x200E || value == 0x200F ||
-        (value >= 0x202A && value <= 0x202E) || (value >= 0x2066 && value <= 0x2069);
+                      (value >= 0x202A && value <= 0x202E) || (value >= 0x2066 && value <= 0x2069);
     const bool separator = value == 0x2028 || value == 0x2029 || value == 0xFEFF;
     return !control && !bidi && !separator;
 }

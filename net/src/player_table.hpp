@@ -4,6 +4,7 @@
 
 #include "input_ring.hpp"
 
+#include "twinstep/net/blob.hpp"
 #include "twinstep/net/match.hpp"
 #include "twinstep/net/types.hpp"
 #include "twinstep/net/wire.hpp"
@@ -11,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,11 +79,29 @@ struct Seat {
     bool coming = false;           ///< A JOIN or a return at `owes_from` stands in the schedule.
     wire::InputValue last;         ///< The last own input in a frame.
 
-    bool silent = false;           ///< The tick before was substituted.
+    bool silent = false; ///< The tick before was substituted.
     Micros silent_since;
     std::uint64_t substituted_tick = 0; ///< The last one.
     Micros absent_since;
-    bool resync = false; ///< Absent to take a snapshot, on its own wish.
+
+    // Hashes. Reports about states that the server has not reached yet wait in a small ring.
+    static constexpr std::size_t reports_max = 64;
+
+    struct Report {
+        std::uint64_t tick_and_one = 0;
+        std::uint32_t hash = 0;
+    };
+
+    std::array<Report, reports_max> reports{};
+    std::uint64_t verify_from = 0; ///< Reports count from this state on.
+    std::uint64_t reported = 0;    ///< Newest state it spoke of.
+    std::uint64_t agreed_to = 0;   ///< Newest state at which it was right.
+    bool diverged = false;         ///< Was named in a verdict.
+    bool withholding = false;      ///< Owes reports.
+
+    int donations_failed = 0;
+    bool had_snapshot = false;
+    Micros snapshot_at;          ///< When it last began to get one.
     std::vector<Micros> resyncs; ///< When; at most 3 in 10 minutes.
     Budget requests{4, seconds(5)};
 };
@@ -105,7 +125,7 @@ struct Peer {
     bool has_slot = false;
     Slot slot;
     Hash128 build;
-    Micros since;          ///< Of admission, then of connection.
+    Micros since; ///< Of admission, then of connection.
     Micros round_trip;
     bool from_start = false; ///< Admitted before tick 0: begins there without a snapshot.
     CloseReason reason = CloseReason::none;
@@ -113,17 +133,26 @@ struct Peer {
 
     bool heard_progress = false;
     wire::Progress progress;
-    bool start_known = false; ///< It knows from which state it begins.
-    bool has_base = false;    ///< `base` is promised.
-    std::uint64_t base = 0;   ///< The first tick it needs.
-    std::uint64_t ack = 0;    ///< The tick it needs next.
-    bool near_edge = false;
 
-    Micros next_send;            ///< When a packet is due without a new tick.
+    std::unique_ptr<BlobSender> sender;
+    std::unique_ptr<BlobReceiver> receiver;
+    std::uint32_t blob_id = 0;
+    bool manifest_begun = false;
+    bool manifest_done = false;
+    bool wants_snapshot = false; ///< Closed ticks alone do not lead it to the edge.
+    bool taking_snapshot = false;
+    std::uint8_t snapshots = 0;
+    bool had_snapshot = false;
+    Micros snapshot_at;
+    bool has_base = false;  ///< `base` is promised.
+    std::uint64_t base = 0; ///< The first tick it needs.
+    std::uint64_t ack = 0;  ///< The tick it needs next.
+
+    Micros next_send;              ///< When a packet is due without a new tick.
     std::uint8_t packets_left = 0; ///< TICKS packets to be composed now.
-    std::uint64_t cursor = 0;    ///< Next tick of the packets of this turn.
+    std::uint64_t cursor = 0;      ///< Next tick of the packets of this turn.
     bool catching_up = false;
-    Micros ack_moved;            ///< When `ack` moved last.
+    Micros ack_moved; ///< When `ack` moved last.
     std::int64_t credit_bytes = 0;
     Micros credit_at;
     std::uint64_t hash_sent = 0; ///< State of the newest agreed hash in a TICKS to it.

@@ -79,9 +79,8 @@ void TickRing::push(ByteView frame) {
         has_block_ = true;
     }
     Bytes& block = blocks_[block_];
-    places_[index_of(next_)] = {block_,
-                                static_cast<std::uint16_t>(block.size()),
-                                static_cast<std::uint16_t>(frame.size())};
+    places_[index_of(next_)] = {
+        block_, static_cast<std::uint16_t>(block.size()), static_cast<std::uint16_t>(frame.size())};
     block.insert(block.end(), frame.begin(), frame.end());
     ++next_;
     ++count_;
@@ -96,13 +95,11 @@ ByteView TickRing::at(std::uint64_t tick) const {
 
 std::size_t TickRing::memory_bytes() const {
     return places_.capacity() * sizeof(Place) + blocks_.size() * (block_bytes + sizeof(Bytes)) +
-        free_.capacity() * sizeof(std::uint16_t);
+           free_.capacity() * sizeof(std::uint16_t);
 }
 
-BundleCache::Body BundleCache::get(const TickRing& ring,
-                                   ByteView neutral,
-                                   std::uint64_t first,
-                                   std::size_t wanted) {
+BundleCache::Body
+BundleCache::get(const TickRing& ring, ByteView neutral, std::uint64_t first, std::size_t wanted) {
     TWINSTEP_ASSERT(wanted >= 1);
     TWINSTEP_ASSERT(wanted <= wire::window_ticks_max);
     ++clock_;

@@ -71,10 +71,7 @@ public:
     };
 
     /// The body of `wanted` ticks from `first` on. Requires ticks that the ring holds.
-    Body get(const TickRing& ring,
-             ByteView neutral,
-             std::uint64_t first,
-             std::size_t wanted);
+    Body get(const TickRing& ring, ByteView neutral, std::uint64_t first, std::size_t wanted);
     void clear();
     std::size_t memory_bytes() const;
 

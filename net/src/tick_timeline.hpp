@@ -49,8 +49,8 @@ private:
     TickRate rate_{1};
     std::uint32_t speed_ = 1000;
     std::uint32_t stretch_ = 1000;
-    // A period is numerator_ / denominator_ microseconds; remainder_ / denominator_ of a microsecond
-    // is what due_ leaves out.
+    // A period is numerator_ / denominator_ microseconds; remainder_ / denominator_ of a
+    // microsecond is what due_ leaves out.
     std::int64_t numerator_ = 1'000'000;
     std::int64_t denominator_ = 1;
     std::int64_t remainder_ = 0;
