@@ -71,9 +71,8 @@ void ClientHandshake::send_hello(Micros now) {
 
 void ClientHandshake::schedule(Micros now) {
     const std::uint32_t doublings = sends_ - 1;
-    next_send_ = doublings < 4
-        ? phase_started_ + Micros{first_resend.value << doublings}
-        : now + resend_max;
+    next_send_ =
+        doublings < 4 ? phase_started_ + Micros{first_resend.value << doublings} : now + resend_max;
     next_send_ = std::max(next_send_, now + first_resend);
 }
 
@@ -123,8 +122,8 @@ void ClientHandshake::time_out() {
               heard_
                   ? server + " answers, but did not let us in in time; it may be overloaded"
                   : "no answer from " + server +
-                      ": nothing listens there, it speaks another protocol, or the path does not "
-                      "carry datagrams of 1200 bytes");
+                        ": nothing listens there, it speaks another protocol, or the path does not "
+                        "carry datagrams of 1200 bytes");
 }
 
 void ClientHandshake::fail_with(CloseReason reason, NetErrc code, std::string detail) {
@@ -172,6 +171,14 @@ void ClientHandshake::take_cookie(Micros now, const wire::Cookie& cookie, Outbox
     }
     heard_ = true;
     measure(now);
+    if (cookie.major != wire::version_major) {
+        fail_with(CloseReason::unsupported_version,
+                  NetErrc::refused,
+                  "the server speaks version " + std::to_string(cookie.major) +
+                      " of the protocol, this build version " +
+                      std::to_string(wire::version_major));
+        return;
+    }
     if (const Result<void> composed = compose_connect(cookie); !composed) {
         fail_with(CloseReason::not_admitted, NetErrc::not_built, to_string(composed.error()));
         return;
@@ -212,8 +219,7 @@ Result<void> ClientHandshake::compose_connect(const wire::Cookie& cookie) {
     }
     case wire::Mode::token: {
         Bytes sealed;
-        if (Result<void> done =
-                seal_payload(settings_.token_keys.up, Direction::up, plain, sealed);
+        if (Result<void> done = seal_payload(settings_.token_keys.up, Direction::up, plain, sealed);
             !done) {
             return done;
         }
@@ -234,8 +240,8 @@ Result<ConnectionKeys> ClientHandshake::open_accept(const wire::Accept& accept, 
     case wire::Mode::room_key:
         return noise_->read(accept.handshake, payload);
     case wire::Mode::token:
-        if (Result<void> opened = open_payload(
-                settings_.token_keys.down, Direction::down, accept.handshake, payload);
+        if (Result<void> opened =
+                open_payload(settings_.token_keys.down, Direction::down, accept.handshake, payload);
             !opened) {
             return fail(opened.error());
         }

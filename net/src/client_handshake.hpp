@@ -15,8 +15,8 @@ namespace twinstep::net {
 /// What a finished handshake has brought.
 struct Accepted {
     std::uint16_t connection_id = 0;
-    ConnectionKeys keys;            ///< All zero in plain mode.
-    wire::AcceptPayload payload;    ///< Its view is empty: see `neutral`.
+    ConnectionKeys keys;         ///< All zero in plain mode.
+    wire::AcceptPayload payload; ///< Its view is empty: see `neutral`.
     Bytes neutral;
     Micros round_trip;
 };

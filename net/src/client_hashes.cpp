@@ -52,6 +52,13 @@ bool ClientHashes::chain_to_report(std::uint8_t interval,
     return true;
 }
 
+std::uint64_t ClientHashes::chain_at(std::uint64_t state) const {
+    if (has(state)) {
+        return chains_[state % states_max];
+    }
+    return state == newest_ ? chain_ : 0;
+}
+
 bool ClientHashes::answer(const wire::HashQuery& query, wire::HashAnswer& answer) const {
     if (query.last > newest_) {
         return false; // Comes with the state.

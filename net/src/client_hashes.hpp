@@ -40,6 +40,9 @@ public:
 
     std::uint64_t chain() const { return chain_; }
 
+    /// The chain at a state in memory, or at the newest one; otherwise 0.
+    std::uint64_t chain_at(std::uint64_t state) const;
+
     /// The hashes of as many of the states asked for as are known. False if all of them are still
     /// to come, or none is known.
     bool answer(const wire::HashQuery& query, wire::HashAnswer& answer) const;

@@ -79,8 +79,8 @@ int DelayControl::on_margin(Micros now,
     }
     disregard_ = 0;
     track_cause(margin_ms, input_ack);
-    const std::int64_t margin_us = std::int64_t{margin_ms} * 1000 +
-        (shift_ - shift_at(cause_)) * limits_.period.value;
+    const std::int64_t margin_us =
+        std::int64_t{margin_ms} * 1000 + (shift_ - shift_at(cause_)) * limits_.period.value;
     const int raised = raise_for(now, margin_us, next_input);
     return raised != 0 ? raised : lower_for(now, margin_us, next_input);
 }
@@ -118,8 +118,8 @@ int DelayControl::lower_for(Micros now, std::int64_t margin_us, std::uint64_t ne
     const Micros lasted = now - comfortable_since_;
     const std::int64_t excess = (margin_us - high) / limits_.period.value;
     if (excess >= excess_ticks && lasted >= excess_after) {
-        const auto ticks = static_cast<int>(
-            std::min<std::int64_t>(excess / 2, delay_ - limits_.ticks_min));
+        const auto ticks =
+            static_cast<int>(std::min<std::int64_t>(excess / 2, delay_ - limits_.ticks_min));
         return change(now, -ticks, next_input);
     }
     if (lasted >= lower_after) {

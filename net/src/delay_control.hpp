@@ -39,7 +39,8 @@ public:
                   std::uint64_t input_ack,
                   std::uint64_t next_input);
 
-    /// One delay for everybody, by the server's word: from now on it is this one. Returns the change.
+    /// One delay for everybody, by the server's word: from now on it is this one. Returns the
+    /// change.
     int fix(Micros now, std::uint16_t ticks, std::uint64_t next_input);
 
     /// Inputs up to this tick are late for a known and passing reason (the machine stood still, the

@@ -20,11 +20,8 @@ constexpr std::uint64_t lead_max = InputWindow::capacity / 2;
 
 } // namespace
 
-void InputFeed::configure(Micros now,
-                          TickRate rate,
-                          DelayLimits limits,
-                          Micros round_trip,
-                          ByteView neutral) {
+void InputFeed::configure(
+    Micros now, TickRate rate, DelayLimits limits, Micros round_trip, ByteView neutral) {
     rate_ = rate;
     limits.period = tick_period(rate);
     delay_.start(now, limits, round_trip);
@@ -39,6 +36,13 @@ void InputFeed::configure(Micros now,
     was_held_ = false;
     to_merge_ = 0;
     has_kept_ = false;
+}
+
+void InputFeed::restart(Micros now, std::uint64_t received) {
+    received_ = received;
+    input_ack_ = 0;
+    started_ = false;
+    delay_.forget(now, 0);
 }
 
 std::uint64_t InputFeed::allowance() const {
@@ -136,8 +140,7 @@ void InputFeed::advance(Micros now) {
     if (owed <= owed_max) {
         return;
     }
-    const std::size_t filled =
-        window_.repeat(static_cast<std::size_t>(owed - owed_kept));
+    const std::size_t filled = window_.repeat(static_cast<std::size_t>(owed - owed_kept));
     for (std::size_t i = 0; i < filled; ++i) {
         clock_.step();
     }

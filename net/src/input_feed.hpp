@@ -27,14 +27,22 @@ struct ServerWord {
 class InputFeed {
 public:
     /// Before the first tick; forgets everything.
-    void configure(Micros now, TickRate rate, DelayLimits limits, Micros round_trip, ByteView neutral);
+    void
+    configure(Micros now, TickRate rate, DelayLimits limits, Micros round_trip, ByteView neutral);
+
+    /// Goes on from another state: what was given before does not count there.
+    void restart(Micros now, std::uint64_t received);
+
+    void set_neutral(ByteView neutral) { neutral_.assign(neutral.begin(), neutral.end()); }
 
     void set_merge(InputMerge merge) { merge_ = std::move(merge); }
 
     /// Takes what the server says, begins when its time has come.
     void on_ticks(Micros now, const ServerWord& word);
+
     /// The match stands: paused, or somebody is waited for. No input beyond the delay is given.
     void set_standing(bool standing) { standing_ = standing; }
+
     /// The match runs at another speed.
     void set_speed(std::uint32_t per_mille);
     /// The match has one delay for all.

@@ -9,14 +9,6 @@
 
 namespace twinstep::net {
 
-namespace {
-
-/// Most bytes that a run adds for a value, beside the value: its head and size, and the repetition
-/// before it.
-constexpr std::size_t run_overhead_bytes = 4;
-
-} // namespace
-
 void assign(wire::InputValue& value, ByteView bytes) {
     TWINSTEP_ASSERT(bytes.size() <= input_bytes_max);
     std::copy(bytes.begin(), bytes.end(), value.bytes.begin());
@@ -77,11 +69,9 @@ std::size_t InputWindow::encode(std::uint64_t first,
     wire::RunWriter writer(target, neutral);
     std::size_t count = 0;
     for (std::uint64_t tick = first; tick < next(); ++tick) {
-        const ByteView value = at(tick);
-        if (target.size() + run_overhead_bytes + value.size() > bytes_max) {
+        if (!writer.try_add(at(tick), bytes_max)) {
             break;
         }
-        writer.add(value);
         ++count;
     }
     writer.finish();

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t tick_rate_part_max = 1'000'000;
 /// The time of one tick, rounded down, at least 1 us.
 constexpr Micros tick_period(TickRate rate, std::uint32_t per_mille = 1000) {
     const std::int64_t period = static_cast<std::int64_t>(rate.den) * 1'000'000'000 /
-        (static_cast<std::int64_t>(rate.num) * per_mille);
+                                (static_cast<std::int64_t>(rate.num) * per_mille);
     return {period < 1 ? 1 : period};
 }
 

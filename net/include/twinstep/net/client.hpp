@@ -24,16 +24,16 @@ namespace twinstep::net {
 struct ClientSettings {
     Address server;
     wire::Mode mode = wire::Mode::room_key;
-    Key key;                        ///< The room key.
+    Key key;                          ///< The room key.
     std::optional<SealedToken> token; ///< Mode::token: from the backend, with its keys.
     ConnectionKeys token_keys;
     Role role = Role::player;
-    std::uint64_t match_id = 0;     ///< 0: any.
+    std::uint64_t match_id = 0; ///< 0: any.
     std::string name;
     std::optional<wire::Random16> ticket; ///< To come back to a slot.
-    SimulationInfo simulation;      ///< What this build is; compared with the match's manifest.
-    Setup proposal; ///< For a relay that knows no session yet: the session to be played.
-    Bytes neutral;  ///< The neutral input of the proposal.
+    SimulationInfo simulation; ///< What this build is; compared with the match's manifest.
+    Setup proposal;            ///< For a relay that knows no session yet: the session to be played.
+    Bytes neutral;             ///< The neutral input of the proposal.
     /// To go on after a loss without a snapshot: the state that the simulation stands at, and the
     /// hash chain there (Client::chain). The server sends a snapshot all the same if it has no more
     /// ticks from there.
@@ -49,22 +49,23 @@ struct ClientSettings {
 
 /// Where a client stands; docs/lockstep-states.md has the legal transitions.
 enum class ClientState : std::uint8_t {
-    connecting,  ///< HELLO, CONNECT.
-    loading,     ///< Connected; the manifest or a snapshot is on its way.
-    preparing,   ///< manifest() or snapshot() is there: the game makes its simulation, then ready().
-    waiting,     ///< Ready; the match has not begun, or its JOIN has not come.
-    playing,     ///< Ticks flow. Inputs count if the role is player.
-    closed,      ///< Over; close_reason() says why.
+    connecting, ///< HELLO, CONNECT.
+    loading,    ///< Connected; the manifest or a snapshot is on its way.
+    preparing,  ///< manifest() or snapshot() is there: the game makes its simulation, then ready().
+    waiting,    ///< Ready; the match has not begun, or its JOIN has not come.
+    playing,    ///< Ticks flow. Inputs count if the role is player.
+    closed,     ///< Over; close_reason() says why.
 };
 
 /// Numbers for people and logs.
 struct ClientStatus {
-    std::uint64_t ticks_received = 0; ///< The tick needed next.
-    std::uint64_t input_ack = 0;      ///< The tick whose input the server needs next.
-    std::uint64_t stalls = 0;         ///< Times the next tick was not there when it was due.
-    Micros stalled;                   ///< Time spent so.
-    std::uint64_t substituted = 0;    ///< Own inputs that the server replaced.
-    std::uint16_t delay_ticks = 0;    ///< Input delay now.
+    std::uint64_t ticks_received = 0;     ///< The tick needed next.
+    std::uint64_t input_ack = 0;          ///< The tick whose input the server needs next.
+    std::uint64_t stalls = 0;             ///< Times the next tick was not there when it was due.
+    Micros stalled;                       ///< Time spent so.
+    std::uint64_t substituted = 0;        ///< Own inputs that the server replaced.
+    std::uint16_t delay_ticks = 0;        ///< Input delay now.
+    std::uint32_t speed_per_mille = 1000; ///< Of the match, by its events.
     Micros round_trip;
     std::int32_t margin_ms = 0;
     std::uint64_t datagrams_sent = 0;
@@ -85,10 +86,10 @@ struct JoinSnapshot {
 /// Who is wrong after a desync, and where; Client::divergence has the same place with the hashes.
 struct DesyncVerdict {
     wire::Blame blame = wire::Blame::disputed;
-    Tick tick;               ///< First state that differs.
+    Tick tick;                ///< First state that differs.
     std::optional<Slot> slot; ///< Whom the blame names.
-    std::string section;     ///< Empty: not known.
-    bool own = false;        ///< It names us.
+    std::string section;      ///< Empty: not known.
+    bool own = false;         ///< It names us.
 };
 
 /// The client: `(now, datagram) -> (datagrams, events, next wake-up)`. Pure; no clock, no socket.
