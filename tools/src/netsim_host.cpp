@@ -162,7 +162,8 @@ void HostNode::check_memory(Micros) {
 void HostNode::simulate(Micros at) {
     const Result<Advance> advanced = driver_->advance(UINT64_MAX);
     if (!advanced) {
-        world_.fail(at, "the server's simulation refuses a closed tick: " + to_string(advanced.error()));
+        world_.fail(
+            at, "the server's simulation refuses a closed tick: " + to_string(advanced.error()));
         closed_.clear();
     }
     if (snapshot_wanted_ && simulation_->tick() >= *snapshot_wanted_) {
@@ -185,7 +186,8 @@ void HostNode::on_closed(net::MatchId, Tick tick, ByteView frame, Micros late) {
     truth.closed_at.push_back(now_);
     closed_.emplace_back(frame.begin(), frame.end());
     late_closes_ += late > world_.plan.grace + tick_time(world_.rate, 2) ? 1U : 0U;
-    world_.network.log().mix(static_cast<std::uint64_t>(now_.value), tick.value, truth.frames.back());
+    world_.network.log().mix(
+        static_cast<std::uint64_t>(now_.value), tick.value, truth.frames.back());
     if (world_.options.plant == Plant::closed_twice && tick == world_.options.plant_tick) {
         world_.plant_fired = true;
         on_closed(1, tick, frame, late);
@@ -208,11 +210,11 @@ void HostNode::on_verdict(net::MatchId, const net::wire::Verdict& verdict) {
     if (verdict.has_slot) {
         blamed.slot = verdict.slot;
     }
-    world_.note(now_,
-                "verdict: " +
-                    (blamed.slot ? "slot " + std::to_string(blamed.slot->value) : "nobody") +
-                    (verdict.blame == net::wire::Blame::disputed ? " (disputed)" : "") + ", tick " +
-                    std::to_string(verdict.tick) + ", section " + blamed.section);
+    world_.note(
+        now_,
+        "verdict: " + (blamed.slot ? "slot " + std::to_string(blamed.slot->value) : "nobody") +
+            (verdict.blame == net::wire::Blame::disputed ? " (disputed)" : "") + ", tick " +
+            std::to_string(verdict.tick) + ", section " + blamed.section);
     blamed_.push_back(std::move(blamed));
 }
 

@@ -17,18 +17,9 @@
 
 namespace twinstep::tools::netsim {
 
-/// Somebody the server blamed.
-struct Blamed {
-    net::wire::Blame blame{};
-    Tick tick;
-    std::optional<Slot> slot;
-    std::string section;
-    net::Micros at;
-};
-
 /// The server. Its own simulation is the oracle in every match; it is the match's authority too
 /// where the plan says so. Everything that is closed goes through it and into the recording.
-class HostNode final : public Node, private net::MatchEvents, private Source, private Observer {
+class HostNode final : public Node, public net::MatchEvents, public Source, public Observer {
 public:
     HostNode(World& world, net::NodeIndex index);
     ~HostNode() override;

@@ -96,7 +96,7 @@ std::optional<Slot> PeerNode::slot() const {
 
 bool PeerNode::closed_as(CloseReason reason) const {
     return session_ && session_->client.state() == ClientState::closed &&
-        session_->client.close_reason() == reason;
+           session_->client.close_reason() == reason;
 }
 
 std::string PeerNode::describe() const {
@@ -109,10 +109,10 @@ std::string PeerNode::describe() const {
     text += std::string("is ") + names.at(static_cast<std::size_t>(session_->client.state()));
     if (session_->client.state() == ClientState::closed) {
         text += ": " + std::string(to_string(session_->client.close_reason())) + ", " +
-            to_string(session_->client.close_error());
+                to_string(session_->client.close_error());
     }
     return text + ", at tick " + std::to_string(tick()) + " of " +
-        std::to_string(session_->client.status().ticks_received) + " received";
+           std::to_string(session_->client.status().ticks_received) + " received";
 }
 
 net::ClientSettings PeerNode::settings(Micros at) {
@@ -159,9 +159,8 @@ void PeerNode::connect(Micros at) {
         return;
     }
     session_ = std::make_unique<Session>(std::move(*client));
-    world_.note(at,
-                "peer " + std::to_string(number_) + " connects" +
-                    (ticket_ ? " with its ticket" : ""));
+    world_.note(
+        at, "peer " + std::to_string(number_) + " connects" + (ticket_ ? " with its ticket" : ""));
 }
 
 void PeerNode::receive(Micros at, const net::Address& source, ByteView bytes) {
@@ -302,7 +301,7 @@ void PeerNode::prepare(Micros at) {
     session_->timed = session_->simulation->tick().value;
     session_->compared_start = false;
     const bool planted = world_.options.plant == Plant::bad_snapshot && snapshot != nullptr &&
-        world_.options.plant_peer == number_;
+                         world_.options.plant_peer == number_;
     if (planted) {
         flip_bit();
     }
@@ -354,7 +353,8 @@ Result<Supply> PeerNode::next(Tick tick, TickFrame& frame) {
         cut.reset(tick, frame.slot_count());
         for (std::uint16_t slot = 1; slot < frame.slot_count(); ++slot) {
             if (frame.at(Slot{slot}).present) {
-                cut.set_input(Slot{slot}, frame.input(Slot{slot}), frame.at(Slot{slot}).substituted);
+                cut.set_input(
+                    Slot{slot}, frame.input(Slot{slot}), frame.at(Slot{slot}).substituted);
             }
         }
         frame = cut;
@@ -398,9 +398,8 @@ void PeerNode::compare_state(const StateHashes& hashes) {
     if (tick >= world_.truth.states.size()) {
         world_.fail(now_, describe() + ": is ahead of the server");
     } else if (hashes.state != world_.truth.states[tick]) {
-        world_.fail(now_,
-                    "peer " + std::to_string(number_) + " has another state " +
-                        std::to_string(tick));
+        world_.fail(
+            now_, "peer " + std::to_string(number_) + " has another state " + std::to_string(tick));
     } else {
         ++numbers_.hashes_compared;
     }

@@ -15,7 +15,7 @@
 namespace twinstep::tools::netsim {
 
 /// A peer. It compares every tick it plays, and every state it reaches, with the server's at once.
-class PeerNode final : public Node, private Observer, private Source {
+class PeerNode final : public Node, public Observer, public Source {
 public:
     PeerNode(World& world, net::NodeIndex index, std::uint16_t number, net::Role role);
     ~PeerNode() override;
@@ -36,6 +36,10 @@ public:
 
     bool is_lying() const { return lying_; }
 
+    bool is_here() const { return here_; }
+
+    bool is_leaving() const { return leaving_; }
+
     /// Whether its lie can have been noticed: a wrong hash was reported at least so many ticks ago.
     std::uint64_t lies_told() const { return lies_told_; }
 
@@ -43,11 +47,13 @@ public:
     /// The tick its simulation takes next.
     std::uint64_t tick() const;
     std::optional<Slot> slot() const;
+
     /// The last slot it had.
     std::optional<Slot> last_slot() const { return last_slot_; }
 
     /// Why it is not playing, for people.
     std::string describe() const;
+
     /// No slot was free when it came back without its ticket.
     bool was_full() const { return was_full_; }
 
@@ -73,7 +79,9 @@ private:
     net::Micros wanted_wake(net::Micros at) const override;
 
     Result<Supply> next(Tick tick, TickFrame& frame) override;
+
     std::string_view waiting_for() const override { return {}; }
+
     void before(const TickBegin& begin) override;
     void after(const StateHashes& hashes) override;
 

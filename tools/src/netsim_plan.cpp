@@ -135,6 +135,17 @@ void keep_it_fair(Plan& plan) {
     }
 }
 
+/// Plain packets have no tag: nobody could tell a corrupted one from a good one.
+void protect_if_corrupt(Plan& plan) {
+    const bool corrupts =
+        std::any_of(plan.faults.begin(), plan.faults.end(), [](const Fault& fault) {
+            return fault.kind == FaultKind::corrupt;
+        });
+    if (corrupts && plan.mode == net::wire::Mode::plain) {
+        plan.mode = net::wire::Mode::room_key;
+    }
+}
+
 void apply(const Fault& fault, BaseLink& link) {
     const auto ppm = [&fault](std::uint32_t& share) {
         share = std::min(900'000U, share + fault.amount * 1'000);
@@ -272,6 +283,10 @@ Plan make_plan(std::uint64_t seed, const SimulationInfo& info, const PlanOptions
     constexpr std::array<std::uint8_t, 4> intervals{1, 4, 16, 64};
     plan.hash_interval_ticks = intervals[random.below(4)];
     plan.spectator_delay = net::seconds(random.below(4));
+    const std::uint32_t mode = random.below(6);
+    plan.mode = mode == 0   ? net::wire::Mode::plain
+                : mode == 1 ? net::wire::Mode::token
+                            : net::wire::Mode::room_key;
     plan.setup.seed = random.bits();
     plan.setup.slots = plan.slots;
     const std::uint32_t ballast = random.below(8) == 0 ? 16 + random.below(112) : 0;
@@ -280,6 +295,7 @@ Plan make_plan(std::uint64_t seed, const SimulationInfo& info, const PlanOptions
     }
     if (options.has_faults) {
         plan.faults = options.faults;
+        protect_if_corrupt(plan);
         return plan;
     }
     std::vector<FaultKind> kinds;
@@ -299,6 +315,7 @@ Plan make_plan(std::uint64_t seed, const SimulationInfo& info, const PlanOptions
             chance, kinds, plan, static_cast<std::uint32_t>(window.value / 1'000), rogues));
     }
     keep_it_fair(plan);
+    protect_if_corrupt(plan);
     return plan;
 }
 

@@ -61,14 +61,23 @@ struct PeerNumbers {
     std::uint64_t frames_compared = 0;
     std::uint64_t hashes_compared = 0;
     std::uint64_t ticks_timed = 0;
-    std::uint64_t late_50ms = 0;        ///< More than 50 ms after the fastest one.
-    net::Micros latency_max;            ///< From closed at the server to there at the peer.
-    std::uint64_t joins = 0;            ///< Times it came to play.
-    net::Micros join_time_max;          ///< From the first HELLO to playing.
+    std::uint64_t late_50ms = 0; ///< More than 50 ms after the fastest one.
+    net::Micros latency_max;     ///< From closed at the server to there at the peer.
+    std::uint64_t joins = 0;     ///< Times it came to play.
+    net::Micros join_time_max;   ///< From the first HELLO to playing.
     std::uint64_t datagrams_up = 0;
     std::uint64_t bytes_up = 0;
     std::uint64_t substituted = 0;
     std::uint16_t delay_ticks = 0;
+};
+
+/// Somebody the server blamed.
+struct Blamed {
+    net::wire::Blame blame{};
+    Tick tick;
+    std::optional<Slot> slot;
+    std::string section;
+    net::Micros at;
 };
 
 /// The shared part of a match.
@@ -168,7 +177,8 @@ protected:
     void plan_wake(net::Micros at) {
         wake_ = std::max({wanted_wake(at), at, frozen_until_});
         if (wake_ == at && at == last_wake_ && ++idle_wakes_ == 10'000) {
-            world_.fail(at, "node " + std::to_string(index_) + " wakes again and again at one time");
+            world_.fail(at,
+                        "node " + std::to_string(index_) + " wakes again and again at one time");
             wake_ = at + net::milliseconds(10);
         }
         if (at != last_wake_) {

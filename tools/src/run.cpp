@@ -130,6 +130,7 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     declare_join(app, context, action);
     declare_timing(app, context, action);
     declare_doctor(app, context, action);
+    declare_netsim(app, context, action);
     declare_self_test(app, context, action);
     try {
         app.parse(argc, argv);

@@ -35,6 +35,8 @@ struct GameEntry {
     /// Appends a bot's encoded input. Random is keyed by the bot's seed, the tick and the slot.
     std::function<void(Random& random, Tick tick, Slot slot, Bytes& target)> bot;
     Bytes neutral; ///< The encoded input of a player who does nothing.
+    /// Whether bytes are an input of this game: what hostile players send may be anything.
+    std::function<bool(ByteView input)> accepts;
     /// Kinds of source that only this game has, such as "wad"; with the form that help shows.
     std::map<std::string, SourceOpener> sources;
     std::vector<std::string> source_forms;
@@ -96,6 +98,10 @@ GameEntry entry_for() {
     GameEntry entry;
     entry.make = make_simulation<G>;
     encode_input(typename G::Input{}, entry.neutral);
+    entry.accepts = [](ByteView bytes) {
+        typename G::Input input{};
+        return decode_input(bytes, input).has_value();
+    };
     entry.bot = [](Random& random, Tick tick, Slot slot, Bytes& target) {
         encode_input(detail::bot_input<G>(random, tick, slot), target);
     };
