@@ -116,5 +116,6 @@ void declare_timing(CLI::App& app, Context& context, Action& action);
 void declare_doctor(CLI::App& app, Context& context, Action& action);
 void declare_netsim(CLI::App& app, Context& context, Action& action);
 void declare_self_test(CLI::App& app, Context& context, Action& action);
+void declare_serve(CLI::App& app, Context& context, Action& action);
 
 } // namespace twinstep::tools

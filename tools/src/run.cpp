@@ -132,6 +132,7 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     declare_doctor(app, context, action);
     declare_netsim(app, context, action);
     declare_self_test(app, context, action);
+    declare_serve(app, context, action);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
