@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// twinstep diff: the first differing tick, section and field of two recordings, or what differs in
-// two evidence bundles.
+// twinstep diff: the first differing tick, section and field of two recordings or evidence bundles.
 #include "command.hpp"
+#include "diff_evidence.hpp"
 #include "evidence.hpp"
 #include "options.hpp"
 #include "recordings.hpp"
@@ -55,78 +55,46 @@ Exit wholeness(const DiffOptions& options) {
     return Exit::done;
 }
 
-/// A simulation that stands where a bundle says.
-Result<std::unique_ptr<Simulation>>
-stand(const Context& context, const Evidence& evidence, const std::string& path) {
-    const auto id = evidence.manifest.find("sim.id");
-    const auto entry = context.find_game(id == evidence.manifest.end() ? "" : id->second);
-    if (!entry) {
-        return fail(located(
-            Error(replay::Errc::incompatible_simulation, "sim.id", entry.error().detail), path));
-    }
-    std::unique_ptr<Simulation> simulation = (*entry)->make();
-    const auto setup = setup_of(evidence.manifest);
-    if (!setup) {
-        return fail(located(setup.error(), path));
-    }
-    const auto differences =
-        incompatibilities(evidence.manifest, make_manifest(simulation->info(), *setup));
-    if (!differences.empty()) {
-        const ManifestDifference& first = differences.front();
-        return fail(located(
-            Error(replay::Errc::incompatible_simulation,
-                  first.key,
-                  fmt::format("the bundle has {}, this command {}", first.expected, first.actual)),
-            path));
-    }
-    if (const Result<void> reset = simulation->reset(*setup); !reset) {
-        return fail(located(reset.error(), path));
-    }
-    if (const Result<void> loaded = simulation->load(evidence.snapshot); !loaded) {
-        return fail(located(loaded.error(), path));
-    }
-    return simulation;
-}
-
-/// Two bundles of one tick: each is the state of one machine, and the first field that differs is
-/// what went wrong first.
-Exit diff_evidence(Context& context, const DiffOptions& options) {
+/// Two bundles: each is what one machine saw and computed.
+Exit diff_bundles(Context& context, const DiffOptions& options) {
     const auto left = read_evidence(options.left);
     const auto right = read_evidence(options.right);
     if (!left || !right) {
         return Context::refuse(left ? right.error() : left.error());
     }
-    const auto left_simulation = stand(context, *left, options.left);
-    const auto right_simulation = stand(context, *right, options.right);
-    if (!left_simulation || !right_simulation) {
-        return Context::refuse(left_simulation ? right_simulation.error()
-                                               : left_simulation.error());
+    const auto difference = compare_evidence(context, *left, *right);
+    if (!difference) {
+        return Context::refuse(located(difference.error(), options.left + ", " + options.right));
     }
-    const auto differences = incompatibilities(left->manifest, right->manifest);
-    if (!differences.empty() || left->tick != right->tick) {
-        const bool ticks = differences.empty();
-        return Context::refuse(Error(
-            replay::Errc::incompatible_simulation,
-            ticks ? "tick" : differences.front().key,
-            fmt::format("left has {}, right {}",
-                        ticks ? std::to_string(left->tick.value) : differences.front().expected,
-                        ticks ? std::to_string(right->tick.value) : differences.front().actual)));
+    Json object{{"same", !difference->state}, {"ticks", json_integer(difference->ticks)}};
+    if (difference->input_tick) {
+        object["input_tick"] = json_integer(difference->input_tick->value);
+        context.say(fmt::format("inputs differ at tick {}", difference->input_tick->value));
     }
-    const auto difference = replay::compare_states(**left_simulation, **right_simulation);
-    Json object{{"same", !difference}};
-    if (difference) {
-        object.update(side_by_side(*difference));
-        context.say(describe("states", *difference));
-    } else {
-        context.say(fmt::format("the same state of tick {}", left->tick.value));
+    if (difference->state) {
+        object.update(side_by_side(*difference->state));
+        context.say(describe("states", *difference->state));
+    }
+    if (difference->shown && difference->shown != difference->state->tick) {
+        object["shown_tick"] = json_integer(difference->shown->value);
+        context.say(
+            fmt::format("the field and its values are of tick {}", difference->shown->value));
     }
     context.print(object);
-    return difference ? Exit::divergence : Exit::done;
+    if (difference->state) {
+        return Exit::divergence;
+    }
+    if (difference->ticks == 0) {
+        Context::note("nothing was checked: the bundles have no tick in common");
+        return Exit::nothing_checked;
+    }
+    context.say(fmt::format("the same: {} ticks", difference->ticks));
+    return Exit::done;
 }
 
 Exit diff(Context& context, const DiffOptions& options) {
     if (is_evidence(options.left) && is_evidence(options.right)) {
-        return diff_evidence(context, options);
+        return diff_bundles(context, options);
     }
     auto left = open_recording(context, options.left);
     if (!left) {

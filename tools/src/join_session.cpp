@@ -225,7 +225,8 @@ Result<void> JoinSession::give_inputs(Micros now) {
         if (!opened) {
             return fail(opened.error());
         }
-        inputs_.emplace(std::move(*opened), client_.slot(), entry_.neutral);
+        const ByteView neutral = client_.neutral();
+        inputs_.emplace(std::move(*opened), client_.slot(), Bytes(neutral.begin(), neutral.end()));
     }
     while (client_.inputs_wanted(now) > 0) {
         const auto input = inputs_->sample(client_.input_tick());
@@ -255,9 +256,18 @@ Result<void> JoinSession::play(Micros now) {
         if (advance->ticks == 0) {
             break;
         }
+        donate(now);
     }
     report_.reached = simulation_->tick().value >= target();
     return {};
+}
+
+void JoinSession::donate(Micros now) {
+    const std::optional<Tick> wanted = client_.snapshot_wanted();
+    if (wanted && simulation_->tick() >= *wanted) {
+        simulation_->save(snapshot_);
+        client_.give_snapshot(now, simulation_->tick(), snapshot_);
+    }
 }
 
 void JoinSession::keep_ticket() {

@@ -70,6 +70,8 @@ private:
     Result<void> prepare(net::Micros now);
     Result<void> give_inputs(net::Micros now);
     Result<void> play(net::Micros now);
+    /// A relay has no simulation: a player gives a joiner the state to begin from.
+    void donate(net::Micros now);
     Result<void> start_recording();
     void keep_ticket();
     void take_verdict();
@@ -87,6 +89,7 @@ private:
     std::optional<replay::Recorder> recorder_;
     std::optional<EvidenceRing> evidence_;
     std::optional<Driver> driver_;
+    Bytes snapshot_;
     std::string ticket_text_;
     net::Micros shown_;
     std::optional<net::Micros> leaving_since_;
