@@ -86,12 +86,9 @@ void Match::Impl::add_stall(Micros now, const Peer& peer, Bytes& plaintext) cons
         wire::encode(stall, plaintext);
         return;
     }
-    if (standing || now < timeline.due() + settings.grace) {
-        return;
-    }
-    stall.slots = missing();
+    stall.slots = stalled_slots(now);
     stall.for_ms = static_cast<std::uint32_t>(
-        std::min<std::int64_t>((now - timeline.due()).value / 1000, UINT32_MAX));
+        std::clamp<std::int64_t>((now - timeline.due()).value / 1000, 0, UINT32_MAX));
     if (stall.slots != 0) {
         wire::encode(stall, plaintext);
     }
@@ -206,7 +203,11 @@ Micros Match::Impl::next_wake() const {
             sooner(now_);
         }
         if (!standing) {
-            sooner(closing_time(missing()));
+            const std::uint64_t slots_missing = missing();
+            sooner(closing_time(slots_missing));
+            if (slots_missing != 0 && !stalling) {
+                sooner(timeline.due() + settings.grace);
+            }
         }
         for (const Seat& seat : seats) {
             if (seat.state == PlayerState::absent && !seat.coming) {

@@ -141,6 +141,9 @@ struct Match::Impl {
     void check_seats(Micros now, std::uint64_t closed);
     bool deserted() const;
     void check_standing(Micros now);
+    /// Waited for beyond the grace; 0: nobody.
+    std::uint64_t stalled_slots(Micros now) const;
+    void check_stall(Micros now);
 
     // match_events.cpp: the schedule
     void schedule(What what, std::uint64_t tick, std::uint16_t slot = 0, std::uint32_t value = 0);
@@ -283,6 +286,7 @@ struct Match::Impl {
     Micros now_; ///< Of the call that is under way.
     Policy policy = Policy::deadline;
     bool pause_wanted = false; ///< The open tick is the last before a pause.
+    bool stalling = false; ///< Players are waited for beyond the grace, and know it.
     bool standing = false;     ///< Nobody is there, or paused: the clock has stopped.
     Micros standing_since;
     bool ending = false; ///< The open tick is the last one.

@@ -105,6 +105,7 @@ struct Seat {
     Micros snapshot_at;          ///< When it last began to get one.
     std::vector<Micros> resyncs; ///< When; at most 3 in 10 minutes.
     Budget requests{4, seconds(5)};
+    Budget pauses{3, seconds(120)};
 };
 
 /// Where a connection stands.

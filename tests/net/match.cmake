@@ -2,6 +2,8 @@
 twinstep_add_tests(
     net_match
     SOURCES
+        ../support/allocation_counter.cpp
+        match_donors_test.cpp
         match_hashes_test.cpp
         match_joins_test.cpp
         match_pace_test.cpp

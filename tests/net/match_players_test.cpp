@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Who plays: lobby, seats, absence and return, tickets, spectators, strangers, inputs at the edges.
 #include "match_support.hpp"
+
 #include <algorithm>
 
 using namespace twinstep;
