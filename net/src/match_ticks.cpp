@@ -232,7 +232,8 @@ void Match::Impl::check_seats(Micros now, std::uint64_t closed) {
 }
 
 void Match::Impl::after_close(Micros now) {
-    if (ending || next() > tick_max) {
+    // Frames name ticks up to a window ahead.
+    if (ending || next() >= tick_max - 4096) {
         status.ended = true;
         ended_at = now;
         if (end_reason == CloseReason::none) {
