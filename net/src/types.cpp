@@ -12,7 +12,7 @@ namespace {
 bool is_mapped_v4(const Address& address) {
     const auto& ip = address.ip;
     return std::all_of(ip.begin(), ip.begin() + 10, [](std::uint8_t byte) { return byte == 0; }) &&
-        ip[10] == 0xFF && ip[11] == 0xFF;
+           ip[10] == 0xFF && ip[11] == 0xFF;
 }
 
 /// RFC 5952: lower case, the longest run of at least two zero groups as "::".
@@ -65,7 +65,7 @@ bool is_loopback(const Address& address) {
     return std::all_of(address.ip.begin(),
                        address.ip.end() - 1,
                        [](std::uint8_t byte) { return byte == 0; }) &&
-        address.ip[15] == 1;
+           address.ip[15] == 1;
 }
 
 std::string to_string(const Address& address) {

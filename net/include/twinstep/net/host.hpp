@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The server without its sockets: gates, handshakes, sessions, budgets, and the matches behind them.
+// The server without its sockets: gates, handshakes, sessions, budgets, and the matches behind.
 #pragma once
 
 #include "twinstep/net/crypto.hpp"
@@ -27,7 +27,10 @@ struct HostSettings {
     std::uint16_t peers_max = 4096;      ///< At most 65,000.
     std::uint16_t pending_max = 256;     ///< Handshakes that are not yet connected, in all.
     std::uint16_t pending_prefix_max = 8; ///< The same for an IPv4 /32 or IPv6 /64.
-    std::uint32_t handshakes_per_s = 200; ///< Public-key work.
+    std::uint32_t handshakes_per_s = 200; ///< Public-key work, in all; spent by holders of the key.
+    std::uint32_t unknown_per_s = 64;     ///< Datagrams of strangers, per IPv4 /32 or IPv6 /64.
+    std::uint32_t unknown_burst = 256;
+    std::uint32_t token_ids_max = 65'536; ///< Used tokens that are remembered.
     std::uint32_t packets_burst = 64;     ///< Per peer, on top of two packets a tick.
     std::uint32_t bytes_per_s = 32 * 1024; ///< Per peer.
     std::uint32_t bytes_burst = 64 * 1024;

@@ -11,9 +11,11 @@
 #include "twinstep/sim/types.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace twinstep::net {
 
@@ -26,29 +28,33 @@ using PeerIndex = std::uint16_t;
 struct MatchSettings {
     MatchId id = 1;
     TickRate tick_rate{60};
-    std::uint16_t slots = 2;           ///< 1 to 64.
-    std::uint16_t start_players = 2;   ///< Ready players with whom tick 0 begins; at most `slots`.
+    std::uint16_t slots = 2;         ///< 1 to 64.
+    std::uint16_t start_players = 2; ///< Ready players with whom tick 0 begins; at most `slots`.
     std::uint16_t spectators_max = 16;
     std::uint16_t input_bytes_max = 64; ///< 1 to 256; slots * (input_bytes_max + 2) <= 1,000.
     Policy policy = Policy::deadline;
     Authority authority = Authority::simulation;
     Filler filler = Filler::repeat_last;
-    Micros grace = milliseconds(50);       ///< deadline: 0 to 1 s.
-    Micros stall_max = seconds(2);         ///< wait: 0 to 60 s.
-    Micros absent_after = seconds(2);      ///< Of substitution.
-    Micros rejoin_window = seconds(120);   ///< An absent player's slot is kept this long.
-    Micros ring = seconds(120);            ///< Closed ticks that are kept for joiners.
+    Micros grace = milliseconds(50);     ///< deadline: 0 to 1 s.
+    Micros stall_max = seconds(2);       ///< wait: 0 to 60 s.
+    Micros absent_after = seconds(2);    ///< Of substitution.
+    Micros rejoin_window = seconds(120); ///< An absent player's slot is kept this long.
+    Micros ring = seconds(120);          ///< Closed ticks that are kept for joiners.
     Micros spectator_delay = seconds(10);
     std::uint8_t delay_ticks_min = 1;
     std::uint8_t delay_ticks_max = 30;
     bool equal_delay = false;              ///< One delay for all players, the greatest wanted.
     bool pace_median = false;              ///< Stretch the tick by up to 10 % if most are behind.
     std::uint8_t hash_interval_ticks = 16; ///< 1 to 64.
-    std::uint32_t join_bytes_per_s = 256 * 1024;        ///< Of a snapshot, to each joiner.
-    std::uint32_t join_bytes_per_s_all = 2048 * 1024;   ///< To all joiners together.
+    std::uint32_t join_bytes_per_s = 256 * 1024;      ///< Of a snapshot, to each joiner.
+    std::uint32_t join_bytes_per_s_all = 2048 * 1024; ///< To all joiners together.
     std::uint32_t snapshot_bytes_max = 64U << 20U;
-    std::uint32_t spectator_bytes_per_s = 64 * 1024;    ///< To each spectator.
-    Bytes neutral;  ///< The neutral input, at most wire::neutral_bytes_max bytes.
+    std::uint32_t spectator_bytes_per_s = 64 * 1024; ///< To each spectator.
+    Bytes neutral; ///< The neutral input, at most wire::neutral_bytes_max bytes.
+    /// Says whether the game can decode an input; empty: everything is taken. Asked once for each
+    /// new input; false ends the connection. Must be pure.
+    std::function<bool(ByteView)> accepts_input;
+    bool player_requests = true; ///< Players may pause, resume and change speed and policy.
     Manifest manifest; ///< Of the session; empty in a relay until the first player brings it.
     /// Closed ticks of an earlier process, to be offered again: the match goes on after the last.
     std::vector<Bytes> history;
@@ -81,7 +87,8 @@ public:
 
     /// A tick is closed. `late` is how long after its due time.
     virtual void on_closed(MatchId match, Tick tick, ByteView frame, Micros late) = 0;
-    /// Authority::simulation: a snapshot of any state from `tick` on is wanted: Match::give_snapshot.
+    /// Authority::simulation: a snapshot of any state from `tick` on is wanted:
+    /// Match::give_snapshot.
     virtual void on_snapshot_wanted(MatchId match, Tick tick) = 0;
     virtual void on_player(MatchId match, Slot slot, PlayerState state, Tick tick) = 0;
     virtual void on_verdict(MatchId match, const wire::Verdict& verdict) = 0;
@@ -99,11 +106,16 @@ struct MatchStatus {
     std::uint64_t overruns = 0;           ///< Ticks closed in one go beyond the four allowed.
     std::uint64_t equivocations = 0;      ///< Different inputs for one tick; the first counts.
     std::uint64_t out_of_range = 0;       ///< Inputs for ticks that nobody may speak of yet.
-    std::uint64_t desyncs = 0;
+    std::uint64_t inputs_refused = 0;     ///< Inputs that MatchSettings::accepts_input refused.
+    std::uint64_t desyncs = 0;            ///< Verdicts.
+    std::uint64_t reports_withheld = 0;   ///< Times a player owed hash reports for too long.
+    std::uint64_t requests_refused = 0;   ///< Requests beyond a player's budget.
+    std::uint64_t snapshots_refused = 0;  ///< Donations whose hash was not the agreed one.
     std::uint64_t snapshots_sent = 0;
     std::uint64_t snapshot_bytes = 0;
-    std::uint16_t players = 0;            ///< Live or lagging.
+    std::uint16_t players = 0; ///< Live or lagging.
     std::uint16_t spectators = 0;
+    std::uint32_t speed_per_mille = 1000; ///< Of the tick rate.
     bool started = false;
     bool paused = false;
     bool ended = false;
@@ -158,6 +170,11 @@ public:
     /// The tick that is closed next.
     Tick next_tick() const;
     PlayerState player_state(Slot slot) const;
+    /// True until the peer's simulation stands: it may be silent for longer.
+    bool is_loading(PeerIndex peer) const;
+    /// True while the peer sends a manifest or a snapshot that was asked for, at most
+    /// join_bytes_per_s.
+    bool expects_upload(PeerIndex peer) const;
     /// Bytes this match holds.
     std::size_t memory_bytes() const;
 

@@ -23,6 +23,7 @@ inline constexpr std::uint8_t version_major = 1;
 inline constexpr std::uint8_t version_minor = 0;
 inline constexpr std::size_t datagram_bytes_max = 1200; ///< On every path, both directions.
 inline constexpr std::size_t data_header_bytes = 7;     ///< Flags, connection id, sequence.
+inline constexpr std::uint8_t data_flags = 0x40;        ///< First byte of a data packet.
 inline constexpr std::size_t tag_bytes = 16;            ///< Of the AEAD; absent in plain mode.
 inline constexpr std::size_t plaintext_bytes_max =
     datagram_bytes_max - data_header_bytes - tag_bytes; ///< Frames of one data packet.

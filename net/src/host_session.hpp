@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// What a host knows of one connection, and of one match.
+#pragma once
+
+#include "bucket.hpp"
+
+#include "twinstep/net/crypto.hpp"
+#include "twinstep/net/match.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace twinstep::net {
+
+/// Index into the host's table of peers.
+using SessionSlot = std::uint16_t;
+
+/// A match and who is in it.
+struct HostedMatch {
+    explicit HostedMatch(Match&& opened)
+        : match(std::move(opened)) {}
+
+    Match match;
+    Micros wake = never;               ///< Match::next_wake, as last asked.
+    std::uint32_t speed_per_mille = 0; ///< What the rates below were made for.
+    BucketRate packets;                ///< Of each of its peers.
+    BucketRate bytes;
+    BucketRate upload;
+    std::vector<SessionSlot> peers; ///< Connected and pending, in no order.
+};
+
+/// An address that a peer speaks from and has not proven yet.
+struct PathProbe {
+    Address address;
+    std::uint64_t challenge = 0;
+    Micros begun;
+    Micros challenged;
+    bool open = false;
+};
+
+enum class SessionPhase : std::uint8_t {
+    unused,
+    pending, ///< ACCEPT was sent; nothing has come under the keys.
+    live,
+    closing, ///< CLOSE is being repeated; the match knows nothing of it any more.
+};
+
+struct Session {
+    Session()
+        : opener(wire::Mode::plain, Key(), Direction::up)
+        , sealer(wire::Mode::plain, Key(), Direction::down, 0) {}
+
+    // What each datagram touches comes first.
+    SessionPhase phase = SessionPhase::unused;
+    std::uint16_t connection_id = 0;
+    PeerIndex index = 0;
+    Address address;
+    HostedMatch* hosted = nullptr;
+    Bucket packets;
+    Bucket bytes;
+    Bucket upload; ///< For what the match has asked the peer to send, on top of the two.
+    Micros heard;
+    Opener opener;
+    Sealer sealer;
+
+    Micros overflow_begun;
+    Micros overflow_last;
+    std::uint32_t timer_serial = 0; ///< Which of its timers counts.
+    std::uint8_t closes_left = 0;
+    bool ever_changed_path = false;
+    Micros path_changed;
+    PathProbe path;
+    Address origin; ///< Where CONNECT came from.
+    wire::Random16 client_random{};
+    std::uint64_t cookie_tag = 0;
+    Bytes stored; ///< The ACCEPT while pending, the CLOSE while closing: repeated byte by byte.
+};
+
+} // namespace twinstep::net

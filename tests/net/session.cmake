@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+twinstep_add_tests(
+    net_session
+    SOURCES session_admission_test.cpp session_crypto_test.cpp session_fake_match.cpp
+            session_host_test.cpp session_noise_test.cpp session_peers_test.cpp session_strangers_test.cpp
+            session_token_test.cpp ../support/allocation_counter.cpp
+    LIBRARIES twinstep::net
+    LABELS net
+)
+if(TWINSTEP_NET_CRYPTO)
+    # The Noise vectors go on after the handshake, with packets that are not ours.
+    target_link_libraries(twinstep_net_session_tests PRIVATE PkgConfig::sodium)
+    target_compile_definitions(twinstep_net_session_tests PRIVATE TWINSTEP_NET_CRYPTO=1)
+endif()
