@@ -74,7 +74,7 @@ int write_seeds(const fs::path& root) {
         fs::create_directories(root / target.name);
         std::size_t number = 0;
         for (const Bytes& seed : target.seeds()) {
-            std::ofstream file(root / target.name / ("seed_" + std::to_string(number++)),
+            std::ofstream file(root / target.name / ("seed_" + std::to_string(number++) + ".bin"),
                                std::ios::binary);
             file.write(reinterpret_cast<const char*>(seed.data()),
                        static_cast<std::streamsize>(seed.size()));
