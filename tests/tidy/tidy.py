@@ -77,7 +77,7 @@ SOCKETS = r"^(boost/(asio|beast)(/|\.hpp)|sys/socket\.h|netinet/|arpa/|winsock2?
 PORT = r"^net/(src|include/twinstep/net)/(.*[/_])?port([/_.]|$)"
 
 EXTENSIONS = {".cpp", ".hpp", ".cmake", ".in", ".txt", ".md", ".py", ".sh", ".json", ".ndjson",
-              ".csv", ".twin", ".lmp"}
+              ".csv", ".twin", ".lmp", ".bin"}
 BARE_NAMES = {"dev", ".ci/run", "LICENSE", ".gitignore", ".gitattributes", ".clang-format",
               ".clang-tidy", "sim/.clang-tidy"}
 COLUMNS_MAX = 100
