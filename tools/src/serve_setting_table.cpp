@@ -88,6 +88,8 @@ constexpr SettingSpec specs[] = {
      "Bytes of one recording"},
     {"record-required", Kind::yes, "off", "", 0, 0, false,
      "A match that cannot be recorded does not begin, or ends"},
+    {"evidence-dir", Kind::text, "", "", 0, 0, false,
+     "Directory for the server's state at the tick of a desync; see twinstep diff"},
     {"resume", Kind::yes, "off", "", 0, 0, false,
      "Go on with the newest unfinished recording in record-dir"},
     {"drain-timeout", Kind::duration, "120s", "", 0, hour_ms, false,
