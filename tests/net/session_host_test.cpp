@@ -134,10 +134,18 @@ TEST_CASE("a peer that says goodbye is gone at once", "[net][session]") {
     REQUIRE(fake_match().disconnected.size() == 1);
     CHECK(fake_match().disconnected[0].reason == CloseReason::leaving);
     CHECK(world.dropped(Drop::unknown_connection) == 4);
-    // The slot is used again, with another id and other keys.
+    // Its timers are nobody's; its place is used again, once.
+    CountingOutbox out;
+    world.host.advance(start + seconds(20), out);
+    CHECK(fake_match().disconnected.size() == 1);
     TestPeer next = world.peer(5001);
-    REQUIRE(next.join(world.host, start + seconds(1)));
-    CHECK(world.host.status().peers == 1);
+    TestPeer another = world.peer(5002);
+    REQUIRE(next.join(world.host, start + seconds(21)));
+    REQUIRE(another.join(world.host, start + seconds(21)));
+    CHECK(world.host.status().peers == 2);
+    next.send_to(world.host, start + seconds(21), progress_frame());
+    another.send_to(world.host, start + seconds(21), progress_frame());
+    CHECK(fake_match().frames == 2);
 }
 
 TEST_CASE("whom a match wants closed is told five times in half a second", "[net][session]") {
@@ -389,6 +397,28 @@ TEST_CASE("packets allocate nothing in the steady state", "[net][session]") {
         CHECK(out.datagrams == 8 * ticks);
         CHECK(fake_match().frames == 8 * ticks);
     }
+}
+
+TEST_CASE("coming and going for an hour costs no memory", "[net][session]") {
+    World world;
+    std::size_t memory = 0;
+    CountingOutbox out;
+    for (int i = 0; i < 2000; ++i) {
+        const Micros now = start + milliseconds(1800 * i);
+        world.host.advance(now, out);
+        TestPeer peer = world.peer(static_cast<std::uint16_t>(1000 + i));
+        REQUIRE(peer.join(world.host, now));
+        if (i % 2 == 0) {
+            Bytes plain;
+            wire::encode_close(CloseReason::leaving, {}, plain);
+            peer.send_to(world.host, now, plain);
+        }
+        if (i == 500) {
+            memory = world.host.memory_bytes();
+        }
+    }
+    CHECK(world.host.memory_bytes() == memory);
+    CHECK(world.host.status().peers < 10);
 }
 
 TEST_CASE("the host's own memory is at most 4 KiB a peer", "[net][session]") {
