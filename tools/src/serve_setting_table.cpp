@@ -17,8 +17,8 @@ constexpr SettingSpec specs[] = {
     {"game", Kind::text, "", "", 0, 0, false,
      "The game to simulate; none: a relay, which needs no game"},
     {"listen", Kind::text, "", "", 0, 0, true,
-     "Address and port for players, port 0 for any free one; default: port 7777, on loopback without "
-     "a key, everywhere with one"},
+     "Address and port for players, port 0 for any free one; default: port 7777, on loopback "
+     "without a key, everywhere with one"},
     {"room-key-file", Kind::text, "", "", 0, 0, false,
      "File with 64 hexadecimal digits that everybody who may play knows"},
     {"token-key-file", Kind::text, "", "", 0, 0, false,
