@@ -154,9 +154,8 @@ void Match::Impl::fill_slot(Micros now, std::uint16_t index) {
         }
         return;
     }
-    // Who has not spoken yet has nothing to repeat.
-    const bool repeats = settings.filler == Filler::repeat_last && seat.last.size > 0;
-    const ByteView filler = repeats ? seat.last.view() : ByteView(settings.neutral);
+    const ByteView filler =
+        settings.filler == Filler::repeat_last ? seat.last.view() : ByteView(settings.neutral);
     frame.set_input(slot, filler, true);
     ++status.substituted_late;
     if (!seat.silent) {
