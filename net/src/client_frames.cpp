@@ -158,6 +158,7 @@ void Client::Impl::take_pong(Micros now, std::uint32_t stamp) {
     status.round_trip = status.round_trip.value == 0
                             ? trip
                             : Micros{(7 * status.round_trip.value + trip.value) / 8};
+    feed.set_round_trip(status.round_trip);
 }
 
 void Client::Impl::take_verdict(const wire::Verdict& frame) {

@@ -71,11 +71,12 @@ void Client::Impl::accept(Micros now) {
     sealer.emplace(settings.mode, got.keys.up, Direction::up, got.connection_id);
     opener.emplace(settings.mode, got.keys.down, Direction::down);
     bundle.emplace(accepted.slots, accepted.input_bytes_max);
-    feed.configure(now,
-                   accepted.tick_rate,
-                   {accepted.delay_ticks_min, accepted.delay_ticks_max, {}},
-                   got.round_trip,
-                   neutral);
+    FeedSettings inputs;
+    inputs.rate = accepted.tick_rate;
+    inputs.limits = {accepted.delay_ticks_min, accepted.delay_ticks_max, {}};
+    inputs.round_trip = got.round_trip;
+    inputs.grace = milliseconds(accepted.grace_ms);
+    feed.configure(now, inputs, neutral);
     status.delay_ticks = feed.delay();
     snapshot_awaited = accepted.next_tick > 0 && !settings.resume_from;
     blob_in.emplace();

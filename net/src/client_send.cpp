@@ -41,7 +41,8 @@ Micros Client::Impl::next_send() const {
 
 void Client::Impl::send_due(Micros now, Outbox& out) {
     const bool is_due =
-        given || urgent || last_sent.value < 0 || now >= last_sent + send_interval();
+        given || urgent || last_sent.value < 0 || now >= last_sent + send_interval() ||
+        now >= blob_in->next_wake(); // An acknowledgement of chunks is due.
     if (is_due) {
         send_tick_packet(now, out);
     }

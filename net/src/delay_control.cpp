@@ -10,12 +10,16 @@ namespace {
 
 /// Inputs whose margins the server's minimum covers.
 constexpr std::uint64_t window_ticks = 128;
+/// The window is moved in blocks, and begins at the tick that is closed next.
+constexpr std::uint64_t window_slack_ticks = 32;
 /// A raise inserts at most so many ticks at once; the next one comes four ticks later.
 constexpr std::int64_t raise_max = 4;
 constexpr std::uint64_t raise_spacing_ticks = 4;
 /// The least margin may not be under half a tick.
 constexpr std::int64_t margin_low_half_ticks = 1;
 /// Above 2.5 ticks for 5 s one tick is taken back. Hysteresis: a raise leaves less than 1.5 ticks.
+/// Margins are whole milliseconds: a raise that ends exactly at the limit would need another one.
+constexpr std::int64_t margin_rounding_us = 2'000;
 constexpr std::int64_t margin_high_half_ticks = 5;
 constexpr Micros lower_after = seconds(5);
 /// A margin so far above is the rest of an outage or of another route, not jitter: half of the
@@ -57,7 +61,8 @@ std::int32_t DelayControl::shift_at(std::uint64_t input) const {
 
 void DelayControl::track_cause(std::int32_t margin_ms, std::uint64_t input_ack) {
     const std::uint64_t newest = input_ack - 1;
-    const std::uint64_t oldest = newest >= window_ticks - 1 ? newest - (window_ticks - 1) : 0;
+    constexpr std::uint64_t reach = window_ticks + window_slack_ticks;
+    const std::uint64_t oldest = newest > reach ? newest - reach : 0;
     if (!any_margin_ || margin_ms < last_margin_ms_) {
         cause_ = newest; // A new minimum comes from what has just arrived.
     } else if (margin_ms > last_margin_ms_ || cause_ < oldest) {
@@ -74,7 +79,8 @@ int DelayControl::on_margin(Micros now,
                             std::int32_t margin_ms,
                             std::uint64_t input_ack,
                             std::uint64_t next_input) {
-    if (fixed_ || input_ack == 0 || (disregard_ != 0 && input_ack < disregard_ + window_ticks)) {
+    if (fixed_ || input_ack == 0 ||
+        (disregard_ != 0 && input_ack < disregard_ + window_ticks + window_slack_ticks)) {
         return 0;
     }
     disregard_ = 0;
@@ -95,7 +101,7 @@ int DelayControl::raise_for(Micros now, std::int64_t margin_us, std::uint64_t ne
         return 0;
     }
     const std::int64_t missing =
-        (wanted - margin_us + limits_.period.value - 1) / limits_.period.value;
+        (wanted + margin_rounding_us - margin_us + limits_.period.value - 1) / limits_.period.value;
     const std::int64_t room = limits_.ticks_max - delay_;
     const auto ticks = static_cast<int>(std::min({missing, raise_max, room}));
     if (ticks <= 0) {
@@ -149,14 +155,17 @@ void DelayControl::disregard_before(std::uint64_t tick) {
     disregard_ = std::max(disregard_, tick);
 }
 
-void DelayControl::forget(Micros now, std::uint64_t next_input) {
+void DelayControl::restart(Micros now, std::uint16_t ticks_min) {
+    if (!fixed_) {
+        delay_ = std::max(delay_, std::min(ticks_min, limits_.ticks_max));
+    }
     change_count_ = 0;
     shift_ = 0;
     raised_at_ = 0;
+    disregard_ = 0;
     any_margin_ = false;
     comfortable_ = false;
     comfortable_since_ = now;
-    disregard_ = next_input;
 }
 
 } // namespace twinstep::net

@@ -47,8 +47,9 @@ public:
     /// clock was held): margins that may come from them say nothing.
     void disregard_before(std::uint64_t tick);
 
-    /// The ticks of the input sequence were numbered anew: old margins mean nothing.
-    void forget(Micros now, std::uint64_t next_input);
+    /// The input sequence begins anew: changes before mean nothing. The delay becomes at least
+    /// `ticks_min`, as far as the limits allow.
+    void restart(Micros now, std::uint16_t ticks_min);
 
     /// The period of a tick has changed.
     void set_period(Micros period) { limits_.period = period; }

@@ -18,14 +18,16 @@ constexpr std::uint64_t owed_kept = 2;
 /// why: half a window.
 constexpr std::uint64_t lead_max = InputWindow::capacity / 2;
 
+/// After a new beginning, ticks that had piled up arrive within this time.
+constexpr Micros settling = milliseconds(100);
+
 } // namespace
 
-void InputFeed::configure(
-    Micros now, TickRate rate, DelayLimits limits, Micros round_trip, ByteView neutral) {
-    rate_ = rate;
-    limits.period = tick_period(rate);
-    delay_.start(now, limits, round_trip);
-    clock_.start(now, rate);
+void InputFeed::configure(Micros now, const FeedSettings& settings, ByteView neutral) {
+    settings_ = settings;
+    settings_.limits.period = tick_period(settings.rate);
+    delay_.start(now, settings_.limits, settings.round_trip);
+    clock_.start(now, settings.rate);
     neutral_.assign(neutral.begin(), neutral.end());
     merged_.reserve(input_bytes_max);
     kept_.reserve(input_bytes_max);
@@ -42,7 +44,7 @@ void InputFeed::restart(Micros now, std::uint64_t received) {
     received_ = received;
     input_ack_ = 0;
     started_ = false;
-    delay_.forget(now, 0);
+    delay_.restart(now, 0);
 }
 
 std::uint64_t InputFeed::allowance() const {
@@ -68,6 +70,12 @@ void InputFeed::begin(Micros now) {
         std::min<std::uint64_t>(until - input_ack_, InputWindow::capacity)));
     clock_.restart(now);
     was_held_ = held();
+    if (received_ > 0) {
+        settling_until_ = now + settling;
+        // The ticks that are filled in here come late, as does all at once what an outage held
+        // back. That is known, and passes.
+        delay_.disregard_before(window_.next());
+    }
 }
 
 void InputFeed::on_ticks(Micros now, const ServerWord& word) {
@@ -79,11 +87,17 @@ void InputFeed::on_ticks(Micros now, const ServerWord& word) {
         return;
     }
     if (window_.acknowledge(input_ack_) > 0) {
-        // The server closed ticks that we have not spoken for. What was sampled for them is lost;
-        // go on where a sample of now belongs.
-        begin(now);
-        delay_.forget(now, window_.next());
+        begin_again(now);
         return;
+    }
+    if (now < settling_until_) {
+        // Ticks that had piled up come all at once: only the last of them tells what time it is.
+        const std::uint64_t due = received_ + delay_.delay() - 1;
+        if (due > window_.next()) {
+            window_.repeat(static_cast<std::size_t>(
+                std::min<std::uint64_t>(due - window_.next(), InputWindow::capacity)));
+            delay_.disregard_before(window_.next());
+        }
     }
     if (first_tick) {
         clock_.restart(now);
@@ -91,6 +105,17 @@ void InputFeed::on_ticks(Micros now, const ServerWord& word) {
     }
     change_delay(delay_.on_margin(now, word.margin_ms, input_ack_, window_.next()));
     advance(now);
+}
+
+void InputFeed::begin_again(Micros now) {
+    // The server has closed ticks that we had not spoken for: go on where a sample of now belongs.
+    // While it waited for us, it closed each tick late by the grace; the ticks that have arrived
+    // are so much behind its clock.
+    const std::int64_t period = clock_.period().value;
+    const std::int64_t ticks =
+        (settings_.round_trip.value + settings_.grace.value + period - 1) / period + 2;
+    delay_.restart(now, static_cast<std::uint16_t>(std::clamp<std::int64_t>(ticks, 1, UINT16_MAX)));
+    begin(now);
 }
 
 void InputFeed::change_delay(int ticks) {

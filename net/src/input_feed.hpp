@@ -21,19 +21,28 @@ struct ServerWord {
     std::int32_t margin_ms = 0;
 };
 
+/// What the handshake has brought for the inputs.
+struct FeedSettings {
+    TickRate rate{60};
+    DelayLimits limits; ///< The period is filled in.
+    Micros round_trip;
+    Micros grace; ///< How long the server waits for an input that is missing.
+};
+
 /// The client's input side. Samples are due at the tick rate of the client's own clock. A sample
 /// belongs to the tick `delay` after the newest closed one. The numbers are consecutive: a longer
 /// delay inserts ticks with the last input, a shorter one merges samples.
 class InputFeed {
 public:
     /// Before the first tick; forgets everything.
-    void
-    configure(Micros now, TickRate rate, DelayLimits limits, Micros round_trip, ByteView neutral);
+    void configure(Micros now, const FeedSettings& settings, ByteView neutral);
 
     /// Goes on from another state: what was given before does not count there.
     void restart(Micros now, std::uint64_t received);
 
     void set_neutral(ByteView neutral) { neutral_.assign(neutral.begin(), neutral.end()); }
+
+    void set_round_trip(Micros round_trip) { settings_.round_trip = round_trip; }
 
     void set_merge(InputMerge merge) { merge_ = std::move(merge); }
 
@@ -75,12 +84,13 @@ private:
     bool held() const { return allowance() == 0; }
 
     void begin(Micros now);
+    void begin_again(Micros now);
     void change_delay(int ticks);
 
     InputWindow window_;
     DelayControl delay_;
     TickClock clock_;
-    TickRate rate_{1};
+    FeedSettings settings_;
     InputMerge merge_;
     Bytes neutral_;
     std::uint64_t received_ = 0;
@@ -88,6 +98,7 @@ private:
     bool started_ = false;
     bool standing_ = false;
     bool was_held_ = false;
+    Micros settling_until_{-1};
     std::uint32_t to_merge_ = 0; ///< Samples that are merged into the next one.
     bool has_kept_ = false;
     Bytes kept_; ///< Samples merged so far.

@@ -142,10 +142,17 @@ void Match::Impl::apply(const ScheduledEvent& event) {
         seat->coming = false;
         seat->owes_from = next();
         seat->verify_from = next();
+        if (seat->has_peer) {
+            peers[seat->peer].played = true;
+        }
         seat->reported = next();
         seat->input_next = std::max(seat->input_next, next());
         seat->silent = false;
         set_state(event.slot, PlayerState::live);
+        if (timeline.speed() != 1000 && next() != 0) {
+            // Who begins at a snapshot has not seen the event that set it.
+            schedule(What::speed, next(), 0, timeline.speed());
+        }
         break;
     case What::leave:
         empty_seat(event.slot);

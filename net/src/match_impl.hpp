@@ -51,6 +51,7 @@ struct Announcement {
 /// A snapshot that joiners may share.
 struct HeldSnapshot {
     std::uint64_t tick = 0;
+    bool has_chain = false; ///< Not before the hashes of that state were given.
     std::uint64_t chain = 0;
     std::shared_ptr<const Bytes> bytes;
 };

@@ -32,7 +32,7 @@ void Match::Impl::send_blob(Micros now,
 }
 
 bool Match::Impl::is_usable(const Peer& peer) const {
-    if (!held || !ring.covers(held->tick)) {
+    if (!held || !held->has_chain || !ring.covers(held->tick)) {
         return false;
     }
     // An old one leaves little of the ring for the time that the transfer takes.
@@ -54,8 +54,9 @@ void Match::Impl::serve_snapshot(Micros now, Peer& peer) {
         return;
     }
     if (!is_usable(peer)) {
-        // One that a spectator may not see yet is waited for.
-        const bool later = held && ring.covers(held->tick) && held->tick > edge_of(peer);
+        // One that a spectator may not see yet, or that is not hashed yet, is waited for.
+        const bool later = held && ring.covers(held->tick) &&
+            (held->tick > edge_of(peer) || (!held->has_chain && held->tick > history.last()));
         if (!later) {
             want_snapshot(now);
         }
@@ -101,9 +102,11 @@ void Match::Impl::give_snapshot(Tick tick, ByteView bytes) {
                            " bytes=" + std::to_string(bytes.size()));
         return;
     }
-    const std::uint64_t chain = history.has(tick.value) ? history.chain(tick.value) : 0;
-    held =
-        HeldSnapshot{tick.value, chain, std::make_shared<const Bytes>(bytes.begin(), bytes.end())};
+    held = HeldSnapshot{};
+    held->tick = tick.value;
+    held->bytes = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
+    held->has_chain = history.empty() || history.has(tick.value);
+    held->chain = history.has(tick.value) ? history.chain(tick.value) : 0;
 }
 
 void Match::Impl::check_transfer(Micros now, Peer& peer) {

@@ -99,6 +99,12 @@ void Match::Impl::advance(Micros now) {
     }
     if (status.started && !status.ended) {
         apply_events();
+        const bool nobody = std::all_of(seats.begin(), seats.end(), [](const Seat& seat) {
+            return seat.state == PlayerState::empty;
+        });
+        if (nobody) {
+            end(now, CloseReason::match_ended);
+        }
         check_standing(now);
         close_due(now);
         advance_search(now);
@@ -210,12 +216,6 @@ void Match::Impl::after_close(Micros now) {
         if (end_reason == CloseReason::none) {
             end_reason = CloseReason::match_ended;
         }
-    } else if (std::none_of(seats.begin(), seats.end(), [](const Seat& seat) {
-                   return seat.state != PlayerState::empty;
-               })) {
-        status.ended = true;
-        ended_at = now;
-        end_reason = CloseReason::match_ended;
     }
     if (next() % 64 == 0) {
         check_silence();

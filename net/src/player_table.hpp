@@ -127,6 +127,7 @@ struct Peer {
     Hash128 build;
     Micros since; ///< Of admission, then of connection.
     Micros round_trip;
+    bool played = false;     ///< Its inputs have counted in this connection.
     bool from_start = false; ///< Admitted before tick 0: begins there without a snapshot.
     CloseReason reason = CloseReason::none;
     std::string text;

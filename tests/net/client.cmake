@@ -3,6 +3,7 @@ twinstep_add_tests(
     net_client
     SOURCES
         ../support/allocation_counter.cpp
+        client_delay_test.cpp
         client_session_test.cpp
     LIBRARIES twinstep::net
     LABELS net

@@ -181,6 +181,9 @@ void PeerNode::run(Micros at) {
     }
     session_->client.advance(local(at), outbox_);
     time_ticks(at);
+    if (give_inputs(at)) {
+        session_->client.advance(local(at), outbox_);
+    }
     if (at >= next_frame_) {
         next_frame_ = at + frame_period_;
         play(at);
@@ -253,7 +256,6 @@ void PeerNode::play(Micros at) {
         numbers_.join_time_max = std::max(numbers_.join_time_max, at - connecting_since_);
         world_.note(at, "peer " + std::to_string(number_) + " plays");
     }
-    give_inputs(at);
     constexpr std::uint64_t catch_up_steps = 16;
     const Result<Advance> advanced = session_->driver->advance(catch_up_steps);
     if (!advanced) {
@@ -265,8 +267,9 @@ void PeerNode::play(Micros at) {
     donate(at);
 }
 
-void PeerNode::give_inputs(Micros at) {
+bool PeerNode::give_inputs(Micros at) {
     net::Client& client = session_->client;
+    bool gave = false;
     while (role_ == net::Role::player && client.inputs_wanted(local(at)) > 0) {
         const Tick tick = client.input_tick();
         input_.clear();
@@ -277,7 +280,9 @@ void PeerNode::give_inputs(Micros at) {
             world_.game.bot(random, tick, Slot{number_}, input_);
         }
         client.give_input(input_);
+        gave = true;
     }
+    return gave;
 }
 
 void PeerNode::prepare(Micros at) {

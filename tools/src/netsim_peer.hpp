@@ -90,7 +90,7 @@ private:
     void add_token(net::Micros at, net::ClientSettings& settings);
     void prepare(net::Micros at);
     void play(net::Micros at);
-    void give_inputs(net::Micros at);
+    bool give_inputs(net::Micros at);
     void donate(net::Micros at);
     void time_ticks(net::Micros at);
     void handle_closed(net::Micros at);

@@ -76,6 +76,7 @@ net::MatchSettings Matches::match_settings(const Open& open) const {
     match.id = open.id;
     if (entry_ != nullptr) {
         match.neutral = entry_->neutral;
+        match.accepts_input = entry_->accepts;
     }
     return match;
 }
@@ -150,6 +151,8 @@ Result<void> Matches::open() {
     auto open = std::make_unique<Open>();
     open->id = ++next_id_;
     net::MatchSettings match = match_settings(*open);
+    const net::MatchId id = open->id;
+    StateHashes beginning;
     std::unique_ptr<MatchSimulation> simulation;
     if (entry_ != nullptr) {
         const Setup setup{
@@ -159,8 +162,17 @@ Result<void> Matches::open() {
             return fail(made.error());
         }
         simulation = std::move(*made);
+        beginning = simulation->hashes();
     }
-    return start(std::move(open), std::move(simulation), std::move(match));
+    const bool has_hashes = simulation && match.authority == net::Authority::simulation;
+    if (Result<void> started = start(std::move(open), std::move(simulation), std::move(match));
+        !started) {
+        return started;
+    }
+    if (has_hashes) {
+        host_->find_match(id)->give_hashes(beginning);
+    }
+    return {};
 }
 
 namespace {

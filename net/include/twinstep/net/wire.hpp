@@ -143,6 +143,35 @@ enum class FrameType : std::uint8_t {
     snapshot_query = 19, ///< Down, relay: please donate a snapshot of a tick.
 };
 
+/// True if a server may be sent this frame; the page's column "way".
+constexpr bool goes_up(FrameType type) {
+    switch (type) {
+    case FrameType::ticks:
+    case FrameType::hash_query:
+    case FrameType::section_query:
+    case FrameType::verdict:
+    case FrameType::stall:
+    case FrameType::snapshot_query:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/// True if a client may be sent this frame.
+constexpr bool goes_down(FrameType type) {
+    switch (type) {
+    case FrameType::inputs:
+    case FrameType::progress:
+    case FrameType::hash_answer:
+    case FrameType::section_answer:
+    case FrameType::request:
+        return false;
+    default:
+        return true;
+    }
+}
+
 /// A frame whose body is not decoded yet.
 struct Frame {
     FrameType type{};
