@@ -78,32 +78,18 @@ std::string play(const net::Address& server, std::int8_t strength) {
     return finish.hash;
 }
 
-/// A server may want to know what happens in its matches; this one does not.
-struct Silent : net::MatchEvents {
-    void on_closed(net::MatchId, twinstep::Tick, twinstep::ByteView, net::Micros) override {}
-
-    void on_snapshot_wanted(net::MatchId, twinstep::Tick) override {}
-
-    void on_player(net::MatchId, twinstep::Slot, net::PlayerState, twinstep::Tick) override {}
-
-    void on_verdict(net::MatchId, const net::wire::Verdict&) override {}
-
-    void on_manifest(net::MatchId, const twinstep::Manifest&) override {}
-
-    void on_note(net::MatchId, std::string_view, std::string_view) override {}
-};
-
 } // namespace
 
 int main() {
-    Silent events;
+    net::MatchEvents events; // For an owner that wants to know what happens; this one does not.
     net::MatchSettings match;
     match.authority = net::Authority::relay; // No simulation on the server: the players compare.
     match.tick_rate = TugOfWar::tick_rate;
     twinstep::encode_input(Pull{}, match.neutral);
     const auto game = twinstep::make_simulation<TugOfWar>();
     match.manifest = twinstep::make_manifest(game->info(), {42, 2, {}});
-    auto host = net::Host::create({.mode = net::wire::Mode::plain}, events, net::system_entropy());
+    auto host = net::Host::create(
+        {.mode = net::wire::Mode::plain, .key = {}}, events, net::system_entropy());
     auto port = net::UdpPort::open({{*net::parse_address("127.0.0.1:0")}});
     if (!host || !port || !host->open_match(std::move(match))) {
         return 1;
