@@ -139,6 +139,7 @@ void Match::Impl::apply(const ScheduledEvent& event) {
     case What::join:
     case What::present:
         seat->in_game = true;
+        hold_neutral(*seat);
         seat->coming = false;
         seat->owes_from = next();
         seat->verify_from = next();

@@ -126,6 +126,8 @@ struct Match::Impl {
     Micros closing_time(std::uint64_t missing_slots) const;
     void close_due(Micros now);
     void close_tick(Micros now);
+    /// Nobody has spoken in this seat yet: repeating the last input means the neutral one.
+    void hold_neutral(Seat& seat);
     void fill_slot(Micros now, std::uint16_t slot);
     void after_close(Micros now);
     void check_seats(Micros now, std::uint64_t closed);

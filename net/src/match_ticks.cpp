@@ -136,6 +136,11 @@ void Match::Impl::close_due(Micros now) {
     }
 }
 
+void Match::Impl::hold_neutral(Seat& seat) {
+    std::copy(settings.neutral.begin(), settings.neutral.end(), seat.last.bytes.begin());
+    seat.last.size = static_cast<std::uint16_t>(settings.neutral.size());
+}
+
 void Match::Impl::fill_slot(Micros now, std::uint16_t index) {
     Seat& seat = seats[index];
     const Slot slot{index};
