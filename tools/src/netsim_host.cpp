@@ -83,8 +83,8 @@ net::MatchSettings HostNode::match_settings() const {
     settings.spectator_delay = plan.spectator_delay;
     settings.hash_interval_ticks = plan.hash_interval_ticks;
     settings.neutral = world_.game.neutral;
-    settings.input_bytes_max = static_cast<std::uint16_t>(
-        std::min<std::size_t>(64, 1'000U / settings.slots - 2));
+    settings.input_bytes_max =
+        static_cast<std::uint16_t>(std::min<std::size_t>(64, 1'000U / settings.slots - 2));
     settings.accepts_input = world_.game.accepts;
     settings.manifest = make_manifest(simulation_->info(), plan.setup);
     return settings;
