@@ -17,12 +17,9 @@ constexpr std::size_t matches_max = 4096;
 constexpr std::uint32_t peers_most = 65'000;
 /// A slow match still has keep-alives, acknowledgements of a download and answers to send.
 constexpr std::uint64_t packets_per_s_least = 60;
-
-std::uint64_t packets_per_s(const MatchSettings& settings) {
-    const std::uint64_t two_a_tick = 2 * std::uint64_t{settings.tick_rate.num} /
-                                     std::max<std::uint32_t>(settings.tick_rate.den, 1);
-    return std::clamp<std::uint64_t>(two_a_tick, packets_per_s_least, 1'000'000);
-}
+/// Of unacknowledged inputs that an honest client on a bad path repeats in each packet.
+constexpr std::uint64_t window_per_s = 2; // half a second
+constexpr std::uint64_t upload_bytes_burst = 64 * 1024;
 
 /// A setting that must lie between two bounds.
 struct Bound {
@@ -103,9 +100,8 @@ HostCore::HostCore(HostSettings given, MatchEvents& match_events, Entropy& secre
     : settings(std::move(given))
     , events(match_events)
     , entropy(secrets)
-    , unknown_rate(Rate::per_second(settings.unknown_per_s, settings.unknown_burst))
-    , handshake_rate(Rate::per_second(settings.handshakes_per_s, settings.handshakes_per_s))
-    , bytes_rate(Rate::per_second(settings.bytes_per_s, settings.bytes_burst))
+    , unknown_rate(BucketRate::per_second(settings.unknown_per_s, settings.unknown_burst))
+    , handshake_rate(BucketRate::per_second(settings.handshakes_per_s, settings.handshakes_per_s))
     , prefixes(draw(secrets))
     , cookies(secrets)
     , tokens({settings.server_id,
@@ -128,6 +124,28 @@ Result<Host> Host::create(HostSettings settings, MatchEvents& events, Entropy& e
     return Host(std::make_unique<Impl>(std::move(settings), events, entropy));
 }
 
+void HostCore::set_rates(HostedMatch& hosted) const {
+    const MatchSettings& match = hosted.match.settings();
+    hosted.speed_per_mille = hosted.match.status().speed_per_mille;
+    constexpr std::uint64_t most = 1'000'000;
+    const std::uint64_t ticks =
+        std::clamp<std::uint64_t>(std::uint64_t{match.tick_rate.num} * hosted.speed_per_mille /
+                                      1000 / std::max<std::uint32_t>(match.tick_rate.den, 1),
+                                  1,
+                                  most);
+    hosted.packets = BucketRate::per_second(std::clamp(2 * ticks, packets_per_s_least, most),
+                                            settings.packets_burst);
+    // Where inputs are long the limit follows what honest clients need: a limit below that would
+    // punish whoever has the worst path.
+    const std::uint64_t window = (match.input_bytes_max + 1U) * (ticks / window_per_s + 1);
+    const std::uint64_t packet = std::min<std::uint64_t>(window + 64, wire::datagram_bytes_max);
+    hosted.bytes = BucketRate::per_second(
+        std::max<std::uint64_t>(settings.bytes_per_s, packet * ticks), settings.bytes_burst);
+    hosted.upload = BucketRate::per_second(
+        std::max<std::uint64_t>(match.join_bytes_per_s + match.join_bytes_per_s / 4, 1200),
+        upload_bytes_burst);
+}
+
 Host::Host(std::unique_ptr<Impl> impl)
     : impl_(std::move(impl)) {}
 
@@ -137,38 +155,36 @@ Host::~Host() = default;
 
 Result<Match*> Host::open_match(MatchSettings settings) {
     const MatchId id = settings.id;
-    if (id == 0 || impl_->seats.contains(id)) {
+    if (id == 0 || impl_->hosted_by_id.contains(id)) {
         return fail(Error(make_error_code(NetErrc::bad_setting), "id", "0, or taken already"));
     }
-    if (impl_->seats.size() >= matches_max) {
+    if (impl_->hosted_by_id.size() >= matches_max) {
         return fail(Error(make_error_code(NetErrc::resource_exhausted), "matches"));
     }
-    const std::uint64_t per_s = packets_per_s(settings);
     Result<Match> match = Match::create(std::move(settings), impl_->events, impl_->entropy);
     if (!match) {
         return fail(match.error());
     }
-    auto seat = std::make_unique<Seat>(std::move(*match));
-    seat->id = id;
-    seat->packets = Rate::per_second(per_s, impl_->settings.packets_burst);
-    seat->wake = seat->match.next_wake();
-    Match* const opened = &seat->match;
-    impl_->seat_list.push_back(seat.get());
-    impl_->seats.emplace(id, std::move(seat));
+    auto hosted = std::make_unique<HostedMatch>(std::move(*match));
+    impl_->set_rates(*hosted);
+    hosted->wake = hosted->match.next_wake();
+    Match* const opened = &hosted->match;
+    impl_->hosted_list.push_back(hosted.get());
+    impl_->hosted_by_id.emplace(id, std::move(hosted));
     return opened;
 }
 
 Match* Host::find_match(MatchId id) {
-    const auto found = impl_->seats.find(id);
-    return found == impl_->seats.end() ? nullptr : &found->second->match;
+    const auto found = impl_->hosted_by_id.find(id);
+    return found == impl_->hosted_by_id.end() ? nullptr : &found->second->match;
 }
 
 void Host::close_match(MatchId id) {
-    const auto found = impl_->seats.find(id);
-    TWINSTEP_ASSERT(found != impl_->seats.end());
+    const auto found = impl_->hosted_by_id.find(id);
+    TWINSTEP_ASSERT(found != impl_->hosted_by_id.end());
     TWINSTEP_ASSERT(found->second->peers.empty());
-    std::erase(impl_->seat_list, found->second.get());
-    impl_->seats.erase(found);
+    std::erase(impl_->hosted_list, found->second.get());
+    impl_->hosted_by_id.erase(found);
 }
 
 void Host::receive(Micros now, const Address& from, ByteView datagram, Outbox& out) {
@@ -208,24 +224,27 @@ void HostCore::advance(Micros now, Outbox& out) {
             run_timer(now, timer.slot, out);
         }
     }
-    for (Seat* const seat : seat_list) {
+    for (HostedMatch* const hosted : hosted_list) {
         // A match that an owner's call has moved says so itself: its wake is asked anew.
-        seat->wake = seat->match.next_wake();
-        if (seat->wake <= now) {
-            run_match(now, *seat, out);
+        hosted->wake = hosted->match.next_wake();
+        if (hosted->wake <= now) {
+            run_match(now, *hosted, out);
         }
     }
 }
 
-void HostCore::run_match(Micros now, Seat& seat, Outbox& out) {
-    seat.match.advance(now);
-    for (const PeerSlot slot : seat.peers) {
-        if (peers[slot]->phase == PeerPhase::live) {
+void HostCore::run_match(Micros now, HostedMatch& hosted, Outbox& out) {
+    hosted.match.advance(now);
+    if (hosted.match.status().speed_per_mille != hosted.speed_per_mille) {
+        set_rates(hosted);
+    }
+    for (const SessionSlot slot : hosted.peers) {
+        if (peers[slot]->phase == SessionPhase::live) {
             flush(now, *peers[slot], out);
         }
     }
-    drain_closes(now, seat, out);
-    seat.wake = seat.match.next_wake();
+    drain_closes(now, hosted, out);
+    hosted.wake = hosted.match.next_wake();
 }
 
 Micros Host::next_wake() const {
@@ -234,8 +253,8 @@ Micros Host::next_wake() const {
 
 Micros HostCore::next_wake() const {
     Micros wake = timers.empty() ? never : timers.front().at;
-    for (const Seat* const seat : seat_list) {
-        wake = std::min(wake, seat->match.next_wake());
+    for (const HostedMatch* const hosted : hosted_list) {
+        wake = std::min(wake, hosted->match.next_wake());
     }
     return wake;
 }
@@ -249,11 +268,11 @@ void Host::drain() {
 }
 
 void Host::shut_down(Micros now, Outbox& out) {
-    for (Seat* const seat : impl_->seat_list) {
-        seat->match.end(now, CloseReason::going_down);
-        impl_->run_match(now, *seat, out);
-        while (!seat->peers.empty()) {
-            impl_->begin_close(now, seat->peers.back(), CloseReason::going_down, {}, out);
+    for (HostedMatch* const hosted : impl_->hosted_list) {
+        hosted->match.end(now, CloseReason::going_down);
+        impl_->run_match(now, *hosted, out);
+        while (!hosted->peers.empty()) {
+            impl_->begin_close(now, hosted->peers.back(), CloseReason::going_down, {}, out);
         }
     }
     impl_->draining = true;
@@ -268,18 +287,19 @@ std::size_t Host::memory_bytes() const {
 }
 
 std::size_t HostCore::memory_bytes() const {
-    constexpr std::size_t tag_node = sizeof(std::pair<std::uint64_t, PeerSlot>) + 16;
-    std::size_t total = sizeof(*this) + PrefixBudgets::memory_bytes() + tokens.memory_bytes();
-    total += slot_plus_one.capacity() * sizeof(PeerSlot) + pending.capacity() * sizeof(PeerSlot);
-    total += peers.capacity() * sizeof(void*) + unused.capacity() * sizeof(PeerSlot);
+    constexpr std::size_t tag_node = sizeof(std::pair<std::uint64_t, SessionSlot>) + 16;
+    std::size_t total = sizeof(*this) + PrefixBuckets::memory_bytes() + tokens.memory_bytes();
+    total +=
+        slot_plus_one.capacity() * sizeof(SessionSlot) + pending.capacity() * sizeof(SessionSlot);
+    total += peers.capacity() * sizeof(void*) + unused.capacity() * sizeof(SessionSlot);
     total += timers.capacity() * sizeof(Timer);
     total += by_tag.size() * tag_node + by_tag.bucket_count() * sizeof(void*);
     for (const auto& peer : peers) {
-        total += sizeof(Peer) + peer->stored.capacity();
+        total += sizeof(Session) + peer->stored.capacity();
     }
-    for (const Seat* const seat : seat_list) {
-        total += sizeof(Seat) + seat->peers.capacity() * sizeof(PeerSlot);
-        total += seat->match.memory_bytes();
+    for (const HostedMatch* const hosted : hosted_list) {
+        total += sizeof(HostedMatch) + hosted->peers.capacity() * sizeof(SessionSlot);
+        total += hosted->match.memory_bytes();
     }
     return total;
 }

@@ -15,8 +15,9 @@ constexpr Micros overflow_pause = seconds(1);
 /// An address changes at most this often.
 constexpr Micros path_pause = seconds(1);
 constexpr Micros challenge_period = milliseconds(250);
-/// Sent to an address that is not proven, for each byte that came from it.
-constexpr std::int64_t unproven_factor = 3;
+/// Bytes sent to an address that is not proven, at most, for each byte that came from it.
+constexpr std::size_t unproven_factor = 3;
+constexpr std::size_t challenge_frame_bytes = 10;
 
 Drop drop_of(const Error& error) {
     if (error.code == NetErrc::replayed) {
@@ -34,41 +35,38 @@ CloseReason close_reason_of(const Error& error) {
 }
 
 /// Looks after an address that a packet of the peer came from and that is not its own.
-void note_path(
-    HostCore& host, Micros now, Peer& peer, const Address& from, ByteView datagram, Outbox& out) {
-    Path& path = peer.path;
+void note_path(HostCore& host, Micros now, Session& peer, const Address& from, Outbox& out) {
+    PathProbe& path = peer.path;
     if (!path.open || path.address != from) {
         const bool too_soon = (peer.ever_changed_path && now - peer.path_changed < path_pause) ||
                               (path.open && now - path.begun < path_pause);
         if (too_soon) {
             return;
         }
-        path = Path{};
+        path = PathProbe{};
         path.address = from;
         path.challenge = host.random_u64();
         path.begun = now;
         path.challenged = now - challenge_period;
         path.open = true;
     }
-    path.received_bytes += static_cast<std::int64_t>(datagram.size());
     if (now - path.challenged < challenge_period) {
         return;
     }
+    // One challenge for one packet, and never more than three times as long as the shortest one,
+    // with a tag or without: that bounds what anybody can have sent to an address that is not his.
+    static_assert(wire::data_header_bytes + challenge_frame_bytes <=
+                  unproven_factor * wire::data_header_bytes);
+    path.challenged = now;
     host.control.clear();
     wire::encode_path(wire::FrameType::path_challenge, path.challenge, host.control);
-    if (!peer.sealer.seal(host.control, host.datagram)) {
-        return;
-    }
-    const auto size = static_cast<std::int64_t>(host.datagram.size());
-    if (path.sent_bytes + size <= unproven_factor * path.received_bytes) {
-        path.sent_bytes += size;
-        path.challenged = now;
+    if (peer.sealer.seal(host.control, host.datagram)) {
         host.send(out, from, host.datagram);
     }
 }
 
 void prove_path(
-    HostCore& host, Micros now, Peer& peer, const Address& from, std::uint64_t response) {
+    HostCore& host, Micros now, Session& peer, const Address& from, std::uint64_t response) {
     if (peer.path.open && peer.path.address == from && peer.path.challenge == response) {
         peer.address = from;
         peer.path.open = false;
@@ -91,8 +89,8 @@ FrameOutcome bad(const Result<T>& result) {
 }
 
 /// The frames that are the host's own; the others are the match's.
-FrameOutcome
-take_frame(HostCore& host, Micros now, Peer& peer, const Address& from, const wire::Frame& frame) {
+FrameOutcome take_frame(
+    HostCore& host, Micros now, Session& peer, const Address& from, const wire::Frame& frame) {
     switch (frame.type) {
     case wire::FrameType::ping: {
         const Result<std::uint32_t> stamp = wire::decode_stamp(frame.body);
@@ -131,16 +129,21 @@ take_frame(HostCore& host, Micros now, Peer& peer, const Address& from, const wi
         return {{}, true, close->first};
     }
     default:
-        return {peer.seat->match.receive(now, peer.index, frame)};
+        return {peer.hosted->match.receive(now, peer.index, frame)};
     }
 }
 
 /// False: the budget is exceeded, and for how long says whether that is the end.
-bool within_budget(HostCore& host, Micros now, PeerSlot slot, std::size_t size, Outbox& out) {
-    Peer& peer = *host.peers[slot];
-    const bool packets = peer.packets.take(peer.seat->packets, now);
-    const bool bytes = peer.bytes.take(host.bytes_rate, now, static_cast<std::int64_t>(size));
-    if (packets && bytes) {
+bool within_budget(HostCore& host, Micros now, SessionSlot slot, std::size_t size, Outbox& out) {
+    Session& peer = *host.peers[slot];
+    HostedMatch& hosted = *peer.hosted;
+    const auto bytes = static_cast<std::int64_t>(size);
+    const bool packet_fits = peer.packets.take(hosted.packets, now);
+    const bool bytes_fit = peer.bytes.take(hosted.bytes, now, bytes);
+    if (packet_fits && bytes_fit) {
+        return true;
+    }
+    if (hosted.match.expects_upload(peer.index) && peer.upload.take(hosted.upload, now, bytes)) {
         return true;
     }
     host.drop(Drop::flood_peer);
@@ -155,8 +158,8 @@ bool within_budget(HostCore& host, Micros now, PeerSlot slot, std::size_t size, 
 }
 
 /// Reads the opened packet frame by frame until one of them ends the connection.
-void take_frames(HostCore& host, Micros now, PeerSlot slot, const Address& from, Outbox& out) {
-    Peer& peer = *host.peers[slot];
+void take_frames(HostCore& host, Micros now, SessionSlot slot, const Address& from, Outbox& out) {
+    Session& peer = *host.peers[slot];
     host.control.clear();
     wire::FrameReader reader(host.opened);
     wire::Frame frame;
@@ -192,9 +195,9 @@ void HostCore::on_data(Micros now, const Address& from, ByteView packet, Outbox&
         drop(Drop::unknown_connection);
         return;
     }
-    const auto slot = static_cast<PeerSlot>(slot_plus_one[id] - 1);
-    Peer& peer = *peers[slot];
-    if (peer.phase == PeerPhase::closing) {
+    const auto slot = static_cast<SessionSlot>(slot_plus_one[id] - 1);
+    Session& peer = *peers[slot];
+    if (peer.phase == SessionPhase::closing) {
         drop(Drop::unknown_connection);
         return;
     }
@@ -211,52 +214,52 @@ void HostCore::on_data(Micros now, const Address& from, ByteView packet, Outbox&
     if (!within_budget(*this, now, slot, packet.size(), out)) {
         return;
     }
-    Seat& seat = *peer.seat;
+    HostedMatch& hosted = *peer.hosted;
     peer.heard = now;
-    if (peer.phase == PeerPhase::pending) {
-        peer.phase = PeerPhase::live;
+    if (peer.phase == SessionPhase::pending) {
+        peer.phase = SessionPhase::live;
         std::erase(pending, slot);
         status.pending = static_cast<std::uint32_t>(pending.size());
         ++status.peers;
-        seat.match.connected(now, peer.index);
+        hosted.match.connected(now, peer.index);
     }
     if (!known_address && newest) {
-        note_path(*this, now, peer, from, packet, out);
+        note_path(*this, now, peer, from, out);
     }
     take_frames(*this, now, slot, from, out);
-    after_packet(now, slot, seat, out);
+    after_packet(now, slot, hosted, out);
 }
 
-void HostCore::after_packet(Micros now, PeerSlot slot, Seat& seat, Outbox& out) {
-    Peer& peer = *peers[slot];
-    if (peer.phase == PeerPhase::live) {
+void HostCore::after_packet(Micros now, SessionSlot slot, HostedMatch& hosted, Outbox& out) {
+    Session& peer = *peers[slot];
+    if (peer.phase == SessionPhase::live) {
         if (!control.empty()) {
             send_sealed(peer, control, out);
         }
         flush(now, peer, out);
     }
-    drain_closes(now, seat, out);
-    seat.wake = seat.match.next_wake();
-    if (seat.wake <= now) {
-        run_match(now, seat, out);
+    drain_closes(now, hosted, out);
+    hosted.wake = hosted.match.next_wake();
+    if (hosted.wake <= now) {
+        run_match(now, hosted, out);
     }
 }
 
-void HostCore::flush(Micros now, Peer& peer, Outbox& out) {
-    while (peer.seat->match.compose(now, peer.index, composed)) {
+void HostCore::flush(Micros now, Session& peer, Outbox& out) {
+    while (peer.hosted->match.compose(now, peer.index, composed)) {
         send_sealed(peer, composed, out);
     }
 }
 
-void HostCore::drain_closes(Micros now, Seat& seat, Outbox& out) {
+void HostCore::drain_closes(Micros now, HostedMatch& hosted, Outbox& out) {
     PeerIndex index = 0;
     CloseReason reason = CloseReason::none;
     std::string text;
-    while (seat.match.next_to_close(index, reason, text)) {
-        const auto at = std::find_if(seat.peers.begin(), seat.peers.end(), [&](PeerSlot slot) {
-            return peers[slot]->index == index;
-        });
-        if (at != seat.peers.end()) {
+    while (hosted.match.next_to_close(index, reason, text)) {
+        const auto at = std::find_if(hosted.peers.begin(),
+                                     hosted.peers.end(),
+                                     [&](SessionSlot slot) { return peers[slot]->index == index; });
+        if (at != hosted.peers.end()) {
             begin_close(now, *at, reason, text, out);
         }
     }

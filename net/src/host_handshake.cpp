@@ -83,7 +83,7 @@ bool apply_claims(Request& request) {
 
 /// Asks the match that is meant, or all in order of their ids.
 tl::expected<Admitted, CloseReason>
-admit(HostCore& host, Micros now, const Request& request, Seat*& seat) {
+admit(HostCore& host, Micros now, const Request& request, HostedMatch*& hosted) {
     Admission admission;
     admission.role = request.payload.role;
     admission.build = request.payload.build;
@@ -92,14 +92,14 @@ admit(HostCore& host, Micros now, const Request& request, Seat*& seat) {
     admission.name = request.payload.name;
     admission.player_id = request.player_id;
     CloseReason reason = CloseReason::no_such_match;
-    for (auto& [id, candidate] : host.seats) {
+    for (auto& [id, candidate] : host.hosted_by_id) {
         if (request.payload.match_id != 0 && request.payload.match_id != id) {
             continue;
         }
         const auto admitted = candidate->match.admit(now, admission);
         candidate->wake = candidate->match.next_wake();
         if (admitted) {
-            seat = candidate.get();
+            hosted = candidate.get();
             return *admitted;
         }
         reason = admitted.error();
@@ -132,22 +132,20 @@ bool make_peer(HostCore& host,
                const Address& from,
                const wire::Connect& connect,
                Request& request,
-               Seat& seat,
+               HostedMatch& hosted,
                const Admitted& admitted) {
     host.control.clear();
-    wire::encode(seat.match.accept_payload(admitted), host.control);
+    wire::encode(hosted.match.accept_payload(admitted), host.control);
     ConnectionKeys keys;
     if (!answer_handshake(host, request, host.control, keys)) {
-        seat.match.disconnected(now, admitted.peer, CloseReason::not_admitted);
+        hosted.match.disconnected(now, admitted.peer, CloseReason::not_admitted);
         return false;
     }
-    const PeerSlot slot = host.new_peer();
-    Peer& peer = *host.peers[slot];
-    peer.phase = PeerPhase::pending;
+    const SessionSlot slot = host.new_peer();
+    Session& peer = *host.peers[slot];
+    peer.phase = SessionPhase::pending;
     peer.index = admitted.peer;
-    peer.has_slot = admitted.has_slot;
-    peer.slot = admitted.slot;
-    peer.seat = &seat;
+    peer.hosted = &hosted;
     peer.address = from;
     peer.origin = from;
     peer.client_random = connect.client_random;
@@ -161,7 +159,7 @@ bool make_peer(HostCore& host,
     accept.connection_id = peer.connection_id;
     accept.handshake = host.composed;
     wire::encode(accept, peer.stored);
-    seat.peers.push_back(slot);
+    hosted.peers.push_back(slot);
     host.pending.push_back(slot);
     host.status.pending = static_cast<std::uint32_t>(host.pending.size());
     host.by_tag[connect.tag] = slot;
@@ -172,7 +170,7 @@ bool make_peer(HostCore& host,
 bool has_room(const HostCore& host, const Address& from) {
     const std::uint64_t prefix = prefix_of(from);
     const auto of_prefix =
-        std::count_if(host.pending.begin(), host.pending.end(), [&](PeerSlot slot) {
+        std::count_if(host.pending.begin(), host.pending.end(), [&](SessionSlot slot) {
             return prefix_of(host.peers[slot]->origin) == prefix;
         });
     return host.pending.size() < host.settings.pending_max &&
@@ -212,12 +210,12 @@ admit_stranger(HostCore& host, Micros now, const Address& from, const wire::Conn
     if (host.draining && !request.payload.has_ticket) {
         return CloseReason::draining; // Who comes back to a running match is nobody new.
     }
-    Seat* seat = nullptr;
-    const tl::expected<Admitted, CloseReason> admitted = admit(host, now, request, seat);
+    HostedMatch* hosted = nullptr;
+    const tl::expected<Admitted, CloseReason> admitted = admit(host, now, request, hosted);
     if (!admitted) {
         return admitted.error();
     }
-    if (!make_peer(host, now, from, connect, request, *seat, *admitted)) {
+    if (!make_peer(host, now, from, connect, request, *hosted, *admitted)) {
         host.drop(Drop::not_admitted);
         return CloseReason::not_admitted;
     }
@@ -264,9 +262,9 @@ void HostCore::on_connect(Micros now, const Address& from, ByteView packet, Outb
     }
     // The address is proven: from here on there may be answers, of one byte of reason.
     if (const auto known = by_tag.find(connect.tag); known != by_tag.end()) {
-        const Peer& peer = *peers[known->second];
+        const Session& peer = *peers[known->second];
         const bool same = peer.client_random == connect.client_random && peer.origin == from;
-        if (same && peer.phase == PeerPhase::pending) {
+        if (same && peer.phase == SessionPhase::pending) {
             send(out, from, peer.stored); // The ACCEPT was lost, or this CONNECT was late.
         }
         return;

@@ -2,8 +2,8 @@
 // The host's tables and what its files share.
 #pragma once
 
-#include "budget.hpp"
-#include "host_peer.hpp"
+#include "bucket.hpp"
+#include "host_session.hpp"
 #include "token_gate.hpp"
 
 #include "twinstep/net/host.hpp"
@@ -24,8 +24,10 @@ struct HostCore {
     // host.cpp: time
     void advance(Micros now, Outbox& out);
     Micros next_wake() const;
-    void run_match(Micros now, Seat& seat, Outbox& out);
-    void run_timer(Micros now, PeerSlot slot, Outbox& out);
+    void run_match(Micros now, HostedMatch& hosted, Outbox& out);
+    void run_timer(Micros now, SessionSlot slot, Outbox& out);
+    /// What the peers of a match may send.
+    void set_rates(HostedMatch& hosted) const;
     std::size_t memory_bytes() const;
 
     // host_handshake.cpp: from a stranger to a peer
@@ -34,21 +36,21 @@ struct HostCore {
 
     // host_data.cpp: packets of peers
     void on_data(Micros now, const Address& from, ByteView datagram, Outbox& out);
-    void after_packet(Micros now, PeerSlot slot, Seat& seat, Outbox& out);
-    void flush(Micros now, Peer& peer, Outbox& out);
-    void drain_closes(Micros now, Seat& seat, Outbox& out);
+    void after_packet(Micros now, SessionSlot slot, HostedMatch& hosted, Outbox& out);
+    void flush(Micros now, Session& peer, Outbox& out);
+    void drain_closes(Micros now, HostedMatch& hosted, Outbox& out);
 
-    // host_peers.cpp: slots, timers, ends
-    PeerSlot new_peer();
-    void free_peer(PeerSlot slot);
+    // host_sessions.cpp: slots, timers, ends
+    SessionSlot new_peer();
+    void free_peer(SessionSlot slot);
     /// The match forgets the peer, which keeps its keys and id for now.
-    void detach(Micros now, PeerSlot slot, CloseReason reason);
-    void
-    begin_close(Micros now, PeerSlot slot, CloseReason reason, std::string_view text, Outbox& out);
-    void schedule(PeerSlot slot, Micros at);
+    void detach(Micros now, SessionSlot slot, CloseReason reason);
+    void begin_close(
+        Micros now, SessionSlot slot, CloseReason reason, std::string_view text, Outbox& out);
+    void schedule(SessionSlot slot, Micros at);
     void send(Outbox& out, const Address& to, ByteView datagram);
     /// Seals `plaintext` and sends it where the peer is known to be.
-    void send_sealed(Peer& peer, ByteView plaintext, Outbox& out);
+    void send_sealed(Session& peer, ByteView plaintext, Outbox& out);
 
     void drop(Drop reason) { ++status.dropped[static_cast<std::size_t>(reason)]; }
 
@@ -57,7 +59,7 @@ struct HostCore {
     struct Timer {
         Micros at;
         std::uint32_t serial = 0;
-        PeerSlot slot = 0;
+        SessionSlot slot = 0;
 
         /// A heap's top is its greatest: the earliest here.
         bool operator<(const Timer& other) const { return at > other.at; }
@@ -69,23 +71,23 @@ struct HostCore {
     HostStatus status;
     bool draining = false;
 
-    Rate unknown_rate;
-    Rate handshake_rate;
-    Rate bytes_rate;
-    PrefixBudgets prefixes;
-    Budget handshakes;
+    BucketRate unknown_rate;
+    BucketRate handshake_rate;
+    PrefixBuckets prefixes;
+    Bucket handshakes;
     CookieJar cookies;
     TokenGate tokens;
     NoiseRoom room;
 
-    std::vector<std::unique_ptr<Peer>> peers;
-    std::vector<PeerSlot> unused;        ///< Slots of `peers`.
-    std::vector<PeerSlot> slot_plus_one; ///< By connection id; 0: none.
-    std::vector<PeerSlot> pending;
-    std::unordered_map<std::uint64_t, PeerSlot> by_tag; ///< Cookie tag of pending and live peers.
-    std::vector<Timer> timers;                          ///< A heap.
-    std::map<MatchId, std::unique_ptr<Seat>> seats;
-    std::vector<Seat*> seat_list; ///< The same, for the loops of each tick.
+    std::vector<std::unique_ptr<Session>> peers;
+    std::vector<SessionSlot> unused;        ///< Slots of `peers`.
+    std::vector<SessionSlot> slot_plus_one; ///< By connection id; 0: none.
+    std::vector<SessionSlot> pending;
+    std::unordered_map<std::uint64_t, SessionSlot>
+        by_tag;                ///< Cookie tag of pending and live peers.
+    std::vector<Timer> timers; ///< A heap.
+    std::map<MatchId, std::unique_ptr<HostedMatch>> hosted_by_id;
+    std::vector<HostedMatch*> hosted_list; ///< The same, for the loops of each tick.
 
     // Scratch; each is replaced by its next use.
     Bytes opened;   ///< Plaintext of the packet being read.

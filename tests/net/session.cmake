@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 twinstep_add_tests(
     net_session
-    SOURCES session_crypto_test.cpp session_fake_match.cpp session_host_test.cpp session_noise_test.cpp
+    SOURCES session_admission_test.cpp session_crypto_test.cpp session_fake_match.cpp
+            session_host_test.cpp session_noise_test.cpp session_peers_test.cpp session_strangers_test.cpp
             session_token_test.cpp ../support/allocation_counter.cpp
     LIBRARIES twinstep::net
     LABELS net

@@ -28,10 +28,6 @@ struct SealerProbe {
 
 namespace {
 
-wire::Mode sealed_mode() {
-    return has_crypto() ? wire::Mode::room_key : wire::Mode::plain;
-}
-
 /// A sealer, its opener and their buffers.
 struct Link {
     Link()

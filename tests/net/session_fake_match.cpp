@@ -144,6 +144,7 @@ const MatchSettings& Match::settings() const {
 }
 
 const MatchStatus& Match::status() const {
+    impl_->status.speed_per_mille = impl_->fake().speed_per_mille;
     return impl_->status;
 }
 
@@ -152,7 +153,15 @@ Tick Match::next_tick() const {
 }
 
 PlayerState Match::player_state(Slot) const {
-    return impl_->fake().player_state;
+    return PlayerState::live;
+}
+
+bool Match::is_loading(PeerIndex) const {
+    return impl_->fake().loading;
+}
+
+bool Match::expects_upload(PeerIndex) const {
+    return impl_->fake().uploading;
 }
 
 std::size_t Match::memory_bytes() const {

@@ -26,7 +26,9 @@ struct FakeMatch {
 
     std::deque<Close> to_close;
     twinstep::net::Micros wake = twinstep::net::never;
-    twinstep::net::PlayerState player_state = twinstep::net::PlayerState::live;
+    bool loading = false;
+    bool uploading = false;
+    std::uint32_t speed_per_mille = 1000;
 
     // What it was told.
     struct Ended {

@@ -2,8 +2,7 @@
 // The host with a match that only listens: handshakes, data, closes, budgets, silence, settings.
 #include "allocation_counter.hpp"
 #include "hex.hpp"
-#include "session_fake_match.hpp"
-#include "session_peer.hpp"
+#include "session_world.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -15,49 +14,9 @@ using namespace twinstep::net;
 
 namespace {
 
-constexpr Micros start = seconds(1000);
-
-/// A host with one match, in every mode that this build has.
-struct World {
-    explicit World(wire::Mode mode = has_crypto() ? wire::Mode::room_key : wire::Mode::plain,
-                   HostSettings settings = {})
-        : mode_(mode)
-        , host(make(mode, std::move(settings))) {}
-
-    Host make(wire::Mode mode, HostSettings settings) {
-        forget_fake_matches();
-        settings.mode = mode;
-        settings.key = key_of(1);
-        Result<Host> made = Host::create(std::move(settings), events, entropy);
-        INFO(text_of(made));
-        REQUIRE(made);
-        REQUIRE(made->open_match(MatchSettings{}));
-        return std::move(*made);
-    }
-
-    TestPeer peer(std::uint16_t port, std::uint8_t last = 1) const {
-        return {mode_, key_of(1), loopback(port, last)};
-    }
-
-    std::uint64_t dropped(Drop reason) const {
-        return host.status().dropped[static_cast<std::size_t>(reason)];
-    }
-
-    NoEvents events;
-    TestEntropy entropy;
-    wire::Mode mode_;
-    Host host;
-};
-
 std::vector<wire::Mode> modes() {
     return has_crypto() ? std::vector{wire::Mode::plain, wire::Mode::room_key}
                         : std::vector{wire::Mode::plain};
-}
-
-Bytes progress_frame(std::uint64_t tick = 5) {
-    Bytes bytes;
-    wire::encode(wire::Progress{tick, true}, bytes);
-    return bytes;
 }
 
 } // namespace
@@ -175,10 +134,18 @@ TEST_CASE("a peer that says goodbye is gone at once", "[net][session]") {
     REQUIRE(fake_match().disconnected.size() == 1);
     CHECK(fake_match().disconnected[0].reason == CloseReason::leaving);
     CHECK(world.dropped(Drop::unknown_connection) == 4);
-    // The slot is used again, with another id and other keys.
+    // Its timers are nobody's; its place is used again, once.
+    CountingOutbox out;
+    world.host.advance(start + seconds(20), out);
+    CHECK(fake_match().disconnected.size() == 1);
     TestPeer next = world.peer(5001);
-    REQUIRE(next.join(world.host, start + seconds(1)));
-    CHECK(world.host.status().peers == 1);
+    TestPeer another = world.peer(5002);
+    REQUIRE(next.join(world.host, start + seconds(21)));
+    REQUIRE(another.join(world.host, start + seconds(21)));
+    CHECK(world.host.status().peers == 2);
+    next.send_to(world.host, start + seconds(21), progress_frame());
+    another.send_to(world.host, start + seconds(21), progress_frame());
+    CHECK(fake_match().frames == 2);
 }
 
 TEST_CASE("whom a match wants closed is told five times in half a second", "[net][session]") {
@@ -251,7 +218,7 @@ TEST_CASE("silence ends a connection, later while it loads", "[net][session]") {
         World world;
         TestPeer peer = world.peer(5000);
         REQUIRE(peer.join(world.host, start));
-        fake_match().player_state = loading ? PlayerState::joining : PlayerState::live;
+        fake_match().loading = loading;
         peer.send_to(world.host, start + seconds(5), {});
         CollectingOutbox out;
         const Micros limit = start + seconds(5) + (loading ? seconds(60) : seconds(10));
@@ -430,6 +397,28 @@ TEST_CASE("packets allocate nothing in the steady state", "[net][session]") {
         CHECK(out.datagrams == 8 * ticks);
         CHECK(fake_match().frames == 8 * ticks);
     }
+}
+
+TEST_CASE("coming and going for an hour costs no memory", "[net][session]") {
+    World world;
+    std::size_t memory = 0;
+    CountingOutbox out;
+    for (int i = 0; i < 2000; ++i) {
+        const Micros now = start + milliseconds(1800 * i);
+        world.host.advance(now, out);
+        TestPeer peer = world.peer(static_cast<std::uint16_t>(1000 + i));
+        REQUIRE(peer.join(world.host, now));
+        if (i % 2 == 0) {
+            Bytes plain;
+            wire::encode_close(CloseReason::leaving, {}, plain);
+            peer.send_to(world.host, now, plain);
+        }
+        if (i == 500) {
+            memory = world.host.memory_bytes();
+        }
+    }
+    CHECK(world.host.memory_bytes() == memory);
+    CHECK(world.host.status().peers < 10);
 }
 
 TEST_CASE("the host's own memory is at most 4 KiB a peer", "[net][session]") {

@@ -136,6 +136,19 @@ TEST_CASE("a first message without the room key, damaged, or from elsewhere is r
     }
 }
 
+TEST_CASE("the prologue is the protocol, its version and the cookie of the attempt",
+          "[net][session]") {
+    wire::Connect connect;
+    for (std::size_t i = 0; i < connect.client_random.size(); ++i) {
+        connect.client_random[i] = static_cast<std::byte>(0xA0 + i);
+    }
+    connect.secret_index = 1;
+    connect.tag = 0x1122'3344'5566'7788;
+    CHECK(to_hex_text(noise_prologue(connect)) == "7477696e737465700100"
+                                                  "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"
+                                                  "018877665544332211");
+}
+
 TEST_CASE("a forged answer spoils no handshake", "[net][session]") {
     TestEntropy entropy;
     NoiseInitiator initiator(key_of(1), prologue(), entropy);

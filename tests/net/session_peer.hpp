@@ -61,7 +61,8 @@ public:
 
     /// The CONNECT that answers a COOKIE.
     twinstep::Bytes connect(twinstep::ByteView cookie_bytes) {
-        using namespace twinstep::net;
+        namespace net = twinstep::net;
+        namespace wire = net::wire;
         const auto cookie = wire::decode_cookie(cookie_bytes);
         REQUIRE(cookie);
         wire::Connect connect;
@@ -74,11 +75,11 @@ public:
         wire::encode(request, payload);
         twinstep::Bytes handshake;
         if (mode_ == wire::Mode::room_key) {
-            noise_.emplace(key_, noise_prologue(connect), entropy_);
+            noise_.emplace(key_, net::noise_prologue(connect), entropy_);
             REQUIRE(noise_->write(payload, handshake));
         } else if (mode_ == wire::Mode::token) {
             handshake.assign(token.begin(), token.end());
-            REQUIRE(seal_payload(token_keys.up, Direction::up, payload, handshake));
+            REQUIRE(net::seal_payload(token_keys.up, net::Direction::up, payload, handshake));
         } else {
             handshake = payload;
         }
@@ -90,13 +91,14 @@ public:
 
     /// Takes an ACCEPT; false if it is something else or not authentic.
     bool take_accept(twinstep::ByteView bytes) {
-        using namespace twinstep::net;
+        namespace net = twinstep::net;
+        namespace wire = net::wire;
         const auto accept = wire::decode_accept(bytes);
         if (!accept || accept->client_random != random) {
             return false;
         }
         twinstep::Bytes payload(accept->handshake.begin(), accept->handshake.end());
-        ConnectionKeys keys = token_keys;
+        net::ConnectionKeys keys = token_keys;
         if (mode_ == wire::Mode::room_key) {
             const auto agreed = noise_->read(accept->handshake, payload);
             if (!agreed) {
@@ -104,12 +106,13 @@ public:
             }
             keys = *agreed;
         } else if (mode_ == wire::Mode::token &&
-                   !open_payload(keys.down, Direction::down, accept->handshake, payload)) {
+                   !net::open_payload(
+                       keys.down, net::Direction::down, accept->handshake, payload)) {
             return false;
         }
         connection_id = accept->connection_id;
-        sealer.emplace(mode_, keys.up, Direction::up, connection_id);
-        opener.emplace(mode_, keys.down, Direction::down);
+        sealer.emplace(mode_, keys.up, net::Direction::up, connection_id);
+        opener.emplace(mode_, keys.down, net::Direction::down);
         return wire::decode_accept_payload(payload).has_value();
     }
 
@@ -120,9 +123,10 @@ public:
 
     /// HELLO to ACCEPT.
     bool shake_hands(twinstep::net::Host& host, twinstep::net::Micros now) {
-        using namespace twinstep::net;
+        namespace net = twinstep::net;
+        namespace wire = net::wire;
         CollectingOutbox answers;
-        refusal = CloseReason::none;
+        refusal = net::CloseReason::none;
         host.receive(now, address, hello(), answers);
         auto sent = answers.take();
         if (sent.size() != 1) {

@@ -29,6 +29,12 @@ private:
     TestRandom random_;
 };
 
+/// Room key, or plain where there is nothing better.
+inline twinstep::net::wire::Mode sealed_mode() {
+    using twinstep::net::wire::Mode;
+    return twinstep::net::has_crypto() ? Mode::room_key : Mode::plain;
+}
+
 inline twinstep::net::Key key_of(std::uint64_t seed) {
     twinstep::net::Key key;
     TestEntropy(seed).fill(key.bytes);

@@ -2,7 +2,7 @@
 // What a host knows of one connection, and of one match.
 #pragma once
 
-#include "budget.hpp"
+#include "bucket.hpp"
 
 #include "twinstep/net/crypto.hpp"
 #include "twinstep/net/match.hpp"
@@ -13,51 +13,52 @@
 namespace twinstep::net {
 
 /// Index into the host's table of peers.
-using PeerSlot = std::uint16_t;
+using SessionSlot = std::uint16_t;
 
 /// A match and who is in it.
-struct Seat {
-    explicit Seat(Match&& opened)
+struct HostedMatch {
+    explicit HostedMatch(Match&& opened)
         : match(std::move(opened)) {}
 
     Match match;
-    MatchId id = 0;
-    Micros wake = never;         ///< Match::next_wake, as last asked.
-    Rate packets;                ///< Of each of its peers.
-    std::vector<PeerSlot> peers; ///< Connected and pending, in no order.
+    Micros wake = never;               ///< Match::next_wake, as last asked.
+    std::uint32_t speed_per_mille = 0; ///< What the rates below were made for.
+    BucketRate packets;                ///< Of each of its peers.
+    BucketRate bytes;
+    BucketRate upload;
+    std::vector<SessionSlot> peers; ///< Connected and pending, in no order.
 };
 
 /// An address that a peer speaks from and has not proven yet.
-struct Path {
+struct PathProbe {
     Address address;
     std::uint64_t challenge = 0;
-    std::int64_t received_bytes = 0;
-    std::int64_t sent_bytes = 0;
     Micros begun;
     Micros challenged;
     bool open = false;
 };
 
-enum class PeerPhase : std::uint8_t {
+enum class SessionPhase : std::uint8_t {
     unused,
     pending, ///< ACCEPT was sent; nothing has come under the keys.
     live,
     closing, ///< CLOSE is being repeated; the match knows nothing of it any more.
 };
 
-struct Peer {
-    Peer()
+struct Session {
+    Session()
         : opener(wire::Mode::plain, Key(), Direction::up)
         , sealer(wire::Mode::plain, Key(), Direction::down, 0) {}
 
     // What each datagram touches comes first.
-    PeerPhase phase = PeerPhase::unused;
+    SessionPhase phase = SessionPhase::unused;
     std::uint16_t connection_id = 0;
     PeerIndex index = 0;
     Address address;
-    Seat* seat = nullptr;
-    Budget packets;
-    Budget bytes;
+    HostedMatch* hosted = nullptr;
+    Bucket packets;
+    Bucket bytes;
+    Bucket upload; ///< For what the match has asked the peer to send, on top of the two.
     Micros heard;
     Opener opener;
     Sealer sealer;
@@ -68,9 +69,7 @@ struct Peer {
     std::uint8_t closes_left = 0;
     bool ever_changed_path = false;
     Micros path_changed;
-    Path path;
-    bool has_slot = false;
-    Slot slot;
+    PathProbe path;
     Address origin; ///< Where CONNECT came from.
     wire::Random16 client_random{};
     std::uint64_t cookie_tag = 0;

@@ -13,11 +13,11 @@
 namespace twinstep::net {
 
 /// What a bucket lets through. Shared by all buckets of one kind.
-struct Rate {
+struct BucketRate {
     std::int64_t cost_ns = 0;  ///< Of one unit.
     std::int64_t burst_ns = 0; ///< Cost of all the units that may come at once.
 
-    static constexpr Rate per_second(std::uint64_t units, std::uint64_t burst) {
+    static constexpr BucketRate per_second(std::uint64_t units, std::uint64_t burst) {
         const std::int64_t cost = 1'000'000'000 / static_cast<std::int64_t>(units);
         return {cost, cost * static_cast<std::int64_t>(burst)};
     }
@@ -25,10 +25,10 @@ struct Rate {
 
 /// One bucket. It keeps the time at which it will be full again, so that refilling is no work.
 /// Source: the generic cell rate algorithm, ITU-T I.371.
-class Budget {
+class Bucket {
 public:
     /// Takes `units`, or nothing at all if they are not there.
-    bool take(const Rate& rate, Micros now, std::int64_t units = 1) {
+    bool take(const BucketRate& rate, Micros now, std::int64_t units = 1) {
         const std::int64_t after = level(now) + rate.cost_ns * units;
         if (after - now.value * 1000 > rate.burst_ns) {
             return false;
@@ -38,7 +38,7 @@ public:
     }
 
     /// Whether take() would succeed.
-    bool has(const Rate& rate, Micros now, std::int64_t units = 1) const {
+    bool has(const BucketRate& rate, Micros now, std::int64_t units = 1) const {
         return level(now) + rate.cost_ns * units - now.value * 1000 <= rate.burst_ns;
     }
 
@@ -65,13 +65,13 @@ inline std::uint64_t prefix_of(const Address& address) {
 /// Buckets for prefixes, in memory that never grows. Who falls on another one's place gets a fresh
 /// bucket: a flood from many prefixes never locks an honest sender out, and one from a single
 /// prefix stays limited. The places depend on a secret, so that nobody picks his neighbours.
-class PrefixBudgets {
+class PrefixBuckets {
 public:
-    explicit PrefixBudgets(std::uint64_t secret)
+    explicit PrefixBuckets(std::uint64_t secret)
         : secret_(secret)
         , places_(std::make_unique<Places>()) {}
 
-    bool take(const Rate& rate, Micros now, std::uint64_t prefix) {
+    bool take(const BucketRate& rate, Micros now, std::uint64_t prefix) {
         Place& place = (*places_)[index_of(prefix)];
         if (place.prefix != prefix) {
             place = {prefix, {}};
@@ -84,7 +84,7 @@ public:
 private:
     struct Place {
         std::uint64_t prefix = 0;
-        Budget budget;
+        Bucket budget;
     };
 
     static constexpr std::size_t places_max = 4096;

@@ -24,11 +24,11 @@ std::uint64_t HostCore::random_u64() {
     return detail::little_endian(value); // A seed means the same on every machine.
 }
 
-PeerSlot HostCore::new_peer() {
-    PeerSlot slot = 0;
+SessionSlot HostCore::new_peer() {
+    SessionSlot slot = 0;
     if (unused.empty()) {
-        slot = static_cast<PeerSlot>(peers.size());
-        peers.push_back(std::make_unique<Peer>());
+        slot = static_cast<SessionSlot>(peers.size());
+        peers.push_back(std::make_unique<Session>());
         peers.back()->stored.reserve(wire::datagram_bytes_max);
     } else {
         slot = unused.back();
@@ -42,29 +42,29 @@ PeerSlot HostCore::new_peer() {
         draw = draw * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
         draw ^= draw >> 29U;
     } while (slot_plus_one[id] != 0);
-    slot_plus_one[id] = static_cast<PeerSlot>(slot + 1);
+    slot_plus_one[id] = static_cast<SessionSlot>(slot + 1);
     peers[slot]->connection_id = id;
     return slot;
 }
 
-void HostCore::free_peer(PeerSlot slot) {
-    Peer& peer = *peers[slot];
-    TWINSTEP_ASSERT(peer.seat == nullptr);
+void HostCore::free_peer(SessionSlot slot) {
+    Session& peer = *peers[slot];
+    TWINSTEP_ASSERT(peer.hosted == nullptr);
     slot_plus_one[peer.connection_id] = 0;
     const std::uint32_t serial = peer.timer_serial + 1; // Older timers mean nobody.
     Bytes stored = std::move(peer.stored);
     stored.clear();
-    peer = Peer();
+    peer = Session();
     peer.stored = std::move(stored);
     peer.timer_serial = serial;
     unused.push_back(slot);
 }
 
-void HostCore::detach(Micros now, PeerSlot slot, CloseReason reason) {
-    Peer& peer = *peers[slot];
-    if (peer.phase == PeerPhase::pending) {
+void HostCore::detach(Micros now, SessionSlot slot, CloseReason reason) {
+    Session& peer = *peers[slot];
+    if (peer.phase == SessionPhase::pending) {
         std::erase(pending, slot);
-    } else if (peer.phase == PeerPhase::live) {
+    } else if (peer.phase == SessionPhase::live) {
         --status.peers;
     }
     status.pending = static_cast<std::uint32_t>(pending.size());
@@ -72,16 +72,16 @@ void HostCore::detach(Micros now, PeerSlot slot, CloseReason reason) {
     if (named != by_tag.end() && named->second == slot) {
         by_tag.erase(named);
     }
-    if (Seat* const seat = std::exchange(peer.seat, nullptr)) {
-        std::erase(seat->peers, slot);
-        seat->match.disconnected(now, peer.index, reason);
-        seat->wake = seat->match.next_wake();
+    if (HostedMatch* const hosted = std::exchange(peer.hosted, nullptr)) {
+        std::erase(hosted->peers, slot);
+        hosted->match.disconnected(now, peer.index, reason);
+        hosted->wake = hosted->match.next_wake();
     }
 }
 
 void HostCore::begin_close(
-    Micros now, PeerSlot slot, CloseReason reason, std::string_view text, Outbox& out) {
-    Peer& peer = *peers[slot];
+    Micros now, SessionSlot slot, CloseReason reason, std::string_view text, Outbox& out) {
+    Session& peer = *peers[slot];
     detach(now, slot, reason);
     control.clear();
     wire::encode_close(reason, text.substr(0, wire::close_text_bytes_max), control);
@@ -89,20 +89,20 @@ void HostCore::begin_close(
         free_peer(slot); // The key is used up: the other side will notice the silence.
         return;
     }
-    peer.phase = PeerPhase::closing;
+    peer.phase = SessionPhase::closing;
     peer.closes_left = closes;
     ++peer.timer_serial;
     run_timer(now, slot, out);
 }
 
-void HostCore::schedule(PeerSlot slot, Micros at) {
+void HostCore::schedule(SessionSlot slot, Micros at) {
     timers.push_back({at, peers[slot]->timer_serial, slot});
     std::push_heap(timers.begin(), timers.end());
 }
 
-void HostCore::run_timer(Micros now, PeerSlot slot, Outbox& out) {
-    Peer& peer = *peers[slot];
-    if (peer.phase == PeerPhase::closing) {
+void HostCore::run_timer(Micros now, SessionSlot slot, Outbox& out) {
+    Session& peer = *peers[slot];
+    if (peer.phase == SessionPhase::closing) {
         if (peer.closes_left == 0) {
             free_peer(slot);
             return;
@@ -113,15 +113,14 @@ void HostCore::run_timer(Micros now, PeerSlot slot, Outbox& out) {
         return;
     }
     Micros limit = settings.pending_timeout;
-    if (peer.phase == PeerPhase::live) {
+    if (peer.phase == SessionPhase::live) {
         // A peer that loads may be busy for longer; asked only when it matters.
-        const bool loading =
-            peer.has_slot && peer.seat->match.player_state(peer.slot) == PlayerState::joining;
+        const bool loading = peer.hosted->match.is_loading(peer.index);
         limit = loading ? settings.silence_loading : settings.silence_live;
     }
     if (now - peer.heard < limit) {
         schedule(slot, peer.heard + limit);
-    } else if (peer.phase == PeerPhase::live) {
+    } else if (peer.phase == SessionPhase::live) {
         begin_close(now, slot, CloseReason::timed_out, {}, out);
     } else {
         detach(now, slot, CloseReason::timed_out);
@@ -135,7 +134,7 @@ void HostCore::send(Outbox& out, const Address& to, ByteView bytes) {
     out.send(to, bytes);
 }
 
-void HostCore::send_sealed(Peer& peer, ByteView plaintext, Outbox& out) {
+void HostCore::send_sealed(Session& peer, ByteView plaintext, Outbox& out) {
     if (peer.sealer.seal(plaintext, datagram)) {
         send(out, peer.address, datagram);
     }
