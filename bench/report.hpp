@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -57,7 +58,8 @@ Pair measure(std::size_t rounds, double units, Ours&& ours, Reference&& referenc
 /// What a row's number has to be.
 enum class Goal : std::uint8_t { at_least, at_most, none };
 
-/// One line of the report. `number` is what the target is about: a ratio or nanoseconds.
+/// One line of the report. `number` is what the target is about: a ratio or nanoseconds. A
+/// reference that is no number was not measured here.
 struct Row {
     std::string name;
     double ours = 0;
@@ -110,10 +112,11 @@ private:
     static void print_text(const Row& row) {
         const std::string target =
             row.goal == Goal::none ? "-" : fmt::format("{} {:.4g}", sign(row.goal), row.target);
-        fmt::print("{:<50} {:>12.2f} {:>12.2f} {:<6} {:>8.3f}  {:<10} {}\n",
+        fmt::print("{:<50} {:>12.2f} {:>12} {:<6} {:>8.3f}  {:<10} {}\n",
                    row.name,
                    row.ours,
-                   row.reference,
+                   std::isnan(row.reference) ? "not measured"
+                                             : fmt::format("{:.2f}", row.reference),
                    row.unit,
                    row.number,
                    target,
@@ -127,7 +130,7 @@ private:
                    "\"goal\":\"{}\",\"target\":{},\"met\":{}}}\n",
                    row.name,
                    row.ours,
-                   row.reference,
+                   std::isnan(row.reference) ? "null" : fmt::format("{}", row.reference),
                    row.unit,
                    row.number,
                    sign(row.goal),

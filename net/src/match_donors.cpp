@@ -111,7 +111,7 @@ bool Match::Impl::take_donation(Micros now) {
         refuse_donation("it came too late");
         return false;
     }
-    held = HeldSnapshot{donation.tick, donation.chain, donation.bytes};
+    held = HeldSnapshot{donation.tick, true, donation.chain, donation.bytes};
     if (peers[donation.donor].receiver != nullptr) {
         peers[donation.donor].receiver->stop();
     }

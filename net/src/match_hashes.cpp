@@ -111,6 +111,10 @@ void Match::Impl::count_votes(Micros now, VoteTable::Entry& entry, std::uint16_t
 void Match::Impl::give_hashes(const StateHashes& hashes) {
     history.add(hashes);
     const std::uint64_t tick = hashes.tick.value;
+    if (held && held->tick == tick && !held->has_chain) {
+        held->has_chain = true;
+        held->chain = history.chain(tick);
+    }
     if (settings.authority != Authority::simulation) {
         return;
     }

@@ -113,8 +113,9 @@ void Match::Impl::try_join(Micros now, Peer& peer) {
     const auto trip = static_cast<std::uint64_t>(
         std::max<std::int64_t>(peer.round_trip.value, 0) / timeline.period().value + 1);
     const std::uint64_t behind = next() - peer.ack;
-    // Who has played is not asked how far it is: it only was not heard for a while.
-    const bool through = peer.played || peer.reached + near_ticks >= peer.ack;
+    // Who has played is not asked how far it is, but has to speak of ticks that are still open.
+    const bool through =
+        peer.played ? seat->heard_below > next() : peer.reached + near_ticks >= peer.ack;
     if (behind > std::max<std::uint64_t>(near_ticks + trip, 32) || !through) {
         return;
     }

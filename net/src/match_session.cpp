@@ -111,10 +111,7 @@ bool Match::Impl::take_manifest(Micros now, const Hash128& bringer, ByteView blo
     has_session = true;
     for (Peer& peer : peers) {
         const bool here = peer.phase == PeerPhase::admitted || peer.phase == PeerPhase::loading;
-        if (here && peer.has_slot && peer.slot.value >= settings.slots) {
-            close_peer(peer, CloseReason::full);
-            peer.has_slot = false;
-        } else if (here && peer.build != build) {
+        if (here && peer.build != build) {
             if (peer.has_slot) {
                 seats[peer.slot.value].has_peer = false;
                 empty_seat(peer.slot.value);
@@ -122,6 +119,9 @@ bool Match::Impl::take_manifest(Micros now, const Hash128& bringer, ByteView blo
             }
             peer.stranger = true;
             peer.since = now;
+        } else if (here && peer.has_slot && peer.slot.value >= settings.slots) {
+            close_peer(peer, CloseReason::full);
+            peer.has_slot = false;
         }
     }
     for (std::uint16_t slot = settings.slots; slot < slots; ++slot) {
@@ -178,6 +178,7 @@ void Match::Impl::replay_event(const TickFrame& past, const Event& event) {
         Seat& seat = seats[event.slot.value];
         if (event.kind == EventKind::join) {
             seat.in_game = true;
+            hold_neutral(seat);
             seat.name = clean_name(text);
             seat.restored = true;
         } else if (event.kind == EventKind::leave) {

@@ -32,7 +32,7 @@ void Match::Impl::send_blob(Micros now,
 }
 
 bool Match::Impl::is_usable(const Peer& peer) const {
-    if (!held || !ring.covers(held->tick)) {
+    if (!held || !held->has_chain || !ring.covers(held->tick)) {
         return false;
     }
     // An old one leaves little of the ring for the time that the transfer takes.
@@ -54,8 +54,10 @@ void Match::Impl::serve_snapshot(Micros now, Peer& peer) {
         return;
     }
     if (!is_usable(peer)) {
-        // One that a spectator may not see yet is waited for.
-        const bool later = held && ring.covers(held->tick) && held->tick > edge_of(peer);
+        // One that a spectator may not see yet, or that is not hashed yet, is waited for.
+        const bool later =
+            held && ring.covers(held->tick) &&
+            (held->tick > edge_of(peer) || (!held->has_chain && held->tick > history.last()));
         if (!later) {
             want_snapshot(now);
         }
@@ -101,9 +103,11 @@ void Match::Impl::give_snapshot(Tick tick, ByteView bytes) {
                            " bytes=" + std::to_string(bytes.size()));
         return;
     }
-    const std::uint64_t chain = history.has(tick.value) ? history.chain(tick.value) : 0;
-    held =
-        HeldSnapshot{tick.value, chain, std::make_shared<const Bytes>(bytes.begin(), bytes.end())};
+    held = HeldSnapshot{};
+    held->tick = tick.value;
+    held->bytes = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
+    held->has_chain = history.empty() || history.has(tick.value);
+    held->chain = history.has(tick.value) ? history.chain(tick.value) : 0;
 }
 
 void Match::Impl::check_transfer(Micros now, Peer& peer) {
@@ -122,6 +126,15 @@ void Match::Impl::check_transfer(Micros now, Peer& peer) {
         peer.manifest_done = true;
     } else {
         peer.taking_snapshot = false;
+    }
+}
+
+void Match::Impl::check_upload(Micros now, Peer& peer) {
+    if (peer.receiver == nullptr || (donation.active && &peers[donation.donor] == &peer)) {
+        return;
+    }
+    if (auto upload = peer.receiver->advance(now); !upload && !has_session) {
+        close_peer(peer, CloseReason::too_slow, "a transfer took too long");
     }
 }
 
@@ -144,7 +157,13 @@ Result<void> Match::Impl::on_blob(Micros now, Peer& peer, const wire::Frame& in)
     }
     if (in.type == wire::FrameType::blob_offer) {
         const auto offer = wire::decode_blob_offer(in.body);
-        return offer ? peer.receiver->on_offer(now, *offer) : fail(offer.error());
+        if (!offer) {
+            return fail(offer.error());
+        }
+        auto taken = peer.receiver->on_offer(now, *offer);
+        // One that comes after its time, or that nobody asked for, is not worth a connection.
+        const bool ignored = !taken && taken.error().code == NetErrc::refused;
+        return ignored ? Result<void>{} : taken;
     }
     const auto chunk = wire::decode_blob_chunk(in.body);
     if (!chunk) {
@@ -166,6 +185,7 @@ void Match::Impl::on_blob_complete(Micros now, Peer& peer) {
         if (!has_session && !take_manifest(now, peer.build, peer.receiver->bytes())) {
             close_peer(peer, CloseReason::different_simulation, "the manifest cannot be used");
         }
+        peer.receiver->stop(); // Frees the bytes; duplicates are still acknowledged.
         return;
     }
     if (donation.active && &peers[donation.donor] == &peer) {

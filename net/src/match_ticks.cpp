@@ -14,6 +14,7 @@ void Match::Impl::begin(Micros now) {
     timeline.begin(now, Tick{0}, settings.tick_rate);
     open_tick();
     events.on_note(settings.id, "match_started", "");
+    begin_pace(now);
     for (Peer& peer : peers) {
         if (peer.phase != PeerPhase::ready) {
             continue;
@@ -99,6 +100,12 @@ void Match::Impl::advance(Micros now) {
     }
     if (status.started && !status.ended) {
         apply_events();
+        const bool nobody = std::all_of(seats.begin(), seats.end(), [](const Seat& seat) {
+            return seat.state == PlayerState::empty;
+        });
+        if (nobody) {
+            end(now, CloseReason::match_ended);
+        }
         check_standing(now);
         close_due(now);
         advance_search(now);
@@ -128,6 +135,11 @@ void Match::Impl::close_due(Micros now) {
         apply_events();
         check_standing(now);
     }
+}
+
+void Match::Impl::hold_neutral(Seat& seat) {
+    std::copy(settings.neutral.begin(), settings.neutral.end(), seat.last.bytes.begin());
+    seat.last.size = static_cast<std::uint16_t>(settings.neutral.size());
 }
 
 void Match::Impl::fill_slot(Micros now, std::uint16_t index) {
@@ -210,16 +222,11 @@ void Match::Impl::after_close(Micros now) {
         if (end_reason == CloseReason::none) {
             end_reason = CloseReason::match_ended;
         }
-    } else if (std::none_of(seats.begin(), seats.end(), [](const Seat& seat) {
-                   return seat.state != PlayerState::empty;
-               })) {
-        status.ended = true;
-        ended_at = now;
-        end_reason = CloseReason::match_ended;
     }
     if (next() % 64 == 0) {
         check_silence();
     }
+    look_at_pace(now);
     if (pause_wanted) {
         pause_wanted = false;
         status.paused = true;

@@ -111,8 +111,11 @@ void declare_cat(CLI::App& app, Context& context, Action& action);
 void declare_import(CLI::App& app, Context& context, Action& action);
 void declare_diff(CLI::App& app, Context& context, Action& action);
 void declare_state(CLI::App& app, Context& context, Action& action);
+void declare_join(CLI::App& app, Context& context, Action& action);
 void declare_timing(CLI::App& app, Context& context, Action& action);
 void declare_doctor(CLI::App& app, Context& context, Action& action);
+void declare_netsim(CLI::App& app, Context& context, Action& action);
 void declare_self_test(CLI::App& app, Context& context, Action& action);
+void declare_serve(CLI::App& app, Context& context, Action& action);
 
 } // namespace twinstep::tools

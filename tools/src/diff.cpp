@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// twinstep diff: the first differing tick, section and field of two recordings.
+// twinstep diff: the first differing tick, section and field of two recordings or evidence bundles.
 #include "command.hpp"
+#include "diff_evidence.hpp"
+#include "evidence.hpp"
 #include "options.hpp"
 #include "recordings.hpp"
 
@@ -53,7 +55,47 @@ Exit wholeness(const DiffOptions& options) {
     return Exit::done;
 }
 
+/// Two bundles: each is what one machine saw and computed.
+Exit diff_bundles(Context& context, const DiffOptions& options) {
+    const auto left = read_evidence(options.left);
+    const auto right = read_evidence(options.right);
+    if (!left || !right) {
+        return Context::refuse(left ? right.error() : left.error());
+    }
+    const auto difference = compare_evidence(context, *left, *right);
+    if (!difference) {
+        return Context::refuse(located(difference.error(), options.left + ", " + options.right));
+    }
+    Json object{{"same", !difference->state}, {"ticks", json_integer(difference->ticks)}};
+    if (difference->input_tick) {
+        object["input_tick"] = json_integer(difference->input_tick->value);
+        context.say(fmt::format("inputs differ at tick {}", difference->input_tick->value));
+    }
+    if (difference->state) {
+        object.update(side_by_side(*difference->state));
+        context.say(describe("states", *difference->state));
+    }
+    if (difference->shown && difference->shown != difference->state->tick) {
+        object["shown_tick"] = json_integer(difference->shown->value);
+        context.say(
+            fmt::format("the field and its values are of tick {}", difference->shown->value));
+    }
+    context.print(object);
+    if (difference->state) {
+        return Exit::divergence;
+    }
+    if (difference->ticks == 0) {
+        Context::note("nothing was checked: the bundles have no tick in common");
+        return Exit::nothing_checked;
+    }
+    context.say(fmt::format("the same: {} ticks", difference->ticks));
+    return Exit::done;
+}
+
 Exit diff(Context& context, const DiffOptions& options) {
+    if (is_evidence(options.left) && is_evidence(options.right)) {
+        return diff_bundles(context, options);
+    }
     auto left = open_recording(context, options.left);
     if (!left) {
         return Context::refuse(left.error());
@@ -100,14 +142,19 @@ Exit diff(Context& context, const DiffOptions& options) {
 } // namespace
 
 void declare_diff(CLI::App& app, Context& context, Action& action) {
-    CLI::App& verb = declare_verb(app,
-                                  context,
-                                  "diff",
-                                  "First differing tick, section and field of two recordings",
-                                  "twinstep diff a.twin b.twin");
+    CLI::App& verb = declare_verb(
+        app,
+        context,
+        "diff",
+        "First differing tick, section and field of two recordings or evidence bundles",
+        "twinstep diff a.twin b.twin");
     auto options = std::make_shared<DiffOptions>();
-    verb.add_option("left", options->left, "Recording")->required()->check(not_empty());
-    verb.add_option("right", options->right, "Recording")->required()->check(not_empty());
+    verb.add_option("left", options->left, "Recording, or evidence bundle")
+        ->required()
+        ->check(not_empty());
+    verb.add_option("right", options->right, "Recording, or evidence bundle")
+        ->required()
+        ->check(not_empty());
     verb.callback(
         [&action, options] { action = [options](Context& c) { return diff(c, *options); }; });
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // twinstep record: runs a session through the real loop and records it.
 #include "command.hpp"
+#include "config_file.hpp"
 #include "frame_loop.hpp"
 #include "options.hpp"
 #include "sources.hpp"
-#include "text_file.hpp"
 
 #include "twinstep/replay/recorder.hpp"
 
@@ -18,7 +18,6 @@ namespace twinstep::tools {
 
 namespace {
 
-constexpr std::uint64_t config_file_bytes_max = std::uint64_t{1} << 20;
 constexpr std::uint64_t default_seconds = 60;
 
 struct RecordOptions {
@@ -31,43 +30,6 @@ struct RecordOptions {
     std::optional<std::uint16_t> slots;
     std::optional<std::uint64_t> ticks;
 };
-
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view blank = " \t\r";
-    const std::size_t first = text.find_first_not_of(blank);
-    if (first == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-/// Lines of "key = value"; blank lines and lines that begin with # are skipped.
-Result<std::map<std::string, std::string>> read_config(const std::string& path) {
-    const auto text = read_text_file(path, config_file_bytes_max);
-    if (!text) {
-        return fail(text.error());
-    }
-    std::map<std::string, std::string> config;
-    std::string_view rest = *text;
-    for (std::size_t line = 1; !rest.empty(); ++line) {
-        const std::size_t end = rest.find('\n');
-        const std::string_view content = trimmed(rest.substr(0, end));
-        rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-        if (content.empty() || content.front() == '#') {
-            continue;
-        }
-        const std::size_t equals = content.find('=');
-        const std::string_view key = trimmed(content.substr(0, equals));
-        if (equals == std::string_view::npos || key.empty() ||
-            !config.emplace(key, trimmed(content.substr(equals + 1))).second) {
-            return fail(Error(SimErrc::bad_setup,
-                              fmt::format("line {}", line),
-                              "write key = value, each key once")
-                            .in(path));
-        }
-    }
-    return config;
-}
 
 /// The session's set-up: the source's own, or the options'. An option that contradicts the source
 /// is refused rather than ignored.
@@ -82,7 +44,7 @@ Result<Setup> decide_setup(const RecordOptions& options,
     }
     setup.seed = options.seed.value_or(setup.seed);
     if (!options.config.empty()) {
-        auto config = read_config(options.config);
+        auto config = read_config_file(options.config);
         if (!config) {
             return fail(config.error());
         }

@@ -12,6 +12,7 @@
 #include "twinstep/sim/simulation.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,50 +24,72 @@ namespace twinstep::net {
 struct ClientSettings {
     Address server;
     wire::Mode mode = wire::Mode::room_key;
-    Key key;                        ///< The room key.
+    Key key;                          ///< The room key.
     std::optional<SealedToken> token; ///< Mode::token: from the backend, with its keys.
     ConnectionKeys token_keys;
     Role role = Role::player;
-    std::uint64_t match_id = 0;     ///< 0: any.
+    std::uint64_t match_id = 0; ///< 0: any.
     std::string name;
     std::optional<wire::Random16> ticket; ///< To come back to a slot.
-    SimulationInfo simulation;      ///< What this build is; compared with the match's manifest.
-    Setup proposal; ///< For a relay that knows no session yet: the session to be played.
-    Bytes neutral;  ///< The neutral input of the proposal.
+    SimulationInfo simulation; ///< What this build is; compared with the match's manifest.
+    Setup proposal;            ///< For a relay that knows no session yet: the session to be played.
+    Bytes neutral;             ///< The neutral input of the proposal.
+    /// To go on after a loss without a snapshot: the state that the simulation stands at, and the
+    /// hash chain there (Client::chain). The server sends a snapshot all the same if it has no more
+    /// ticks from there.
+    std::optional<Tick> resume_from;
+    std::uint64_t resume_chain = 0;
+    /// Makes one input of two when the delay gets shorter: a button pressed in either should be
+    /// pressed in `merged`, which is empty. Without it the later one counts.
+    std::function<void(ByteView earlier, ByteView later, Bytes& merged)> merge;
+    std::uint32_t snapshot_bytes_max = 64U << 20U; ///< A larger snapshot is refused.
     Micros connect_timeout = seconds(10);
     Micros silence_timeout = seconds(10);
 };
 
 /// Where a client stands; docs/lockstep-states.md has the legal transitions.
 enum class ClientState : std::uint8_t {
-    connecting,  ///< HELLO, CONNECT.
-    loading,     ///< Connected; the manifest or a snapshot is on its way.
-    preparing,   ///< manifest() or snapshot() is there: the game makes its simulation, then ready().
-    waiting,     ///< Ready; the match has not begun, or its JOIN has not come.
-    playing,     ///< Ticks flow. Inputs count if the role is player.
-    closed,      ///< Over; close_reason() says why.
+    connecting, ///< HELLO, CONNECT.
+    loading,    ///< Connected; the manifest or a snapshot is on its way.
+    preparing,  ///< manifest() or snapshot() is there: the game makes its simulation, then ready().
+    waiting,    ///< Ready; the match has not begun, or its JOIN has not come.
+    playing,    ///< Ticks flow. Inputs count if the role is player.
+    closed,     ///< Over; close_reason() says why.
 };
 
 /// Numbers for people and logs.
 struct ClientStatus {
-    std::uint64_t ticks_received = 0; ///< The tick needed next.
-    std::uint64_t input_ack = 0;      ///< The tick whose input the server needs next.
-    std::uint64_t stalls = 0;         ///< Times the next tick was not there when it was due.
-    Micros stalled;                   ///< Time spent so.
-    std::uint64_t substituted = 0;    ///< Own inputs that the server replaced.
-    std::uint16_t delay_ticks = 0;    ///< Input delay now.
+    std::uint64_t ticks_received = 0;     ///< The tick needed next.
+    std::uint64_t input_ack = 0;          ///< The tick whose input the server needs next.
+    std::uint64_t stalls = 0;             ///< Times the next tick was not there when it was due.
+    Micros stalled;                       ///< Time spent so.
+    std::uint64_t substituted = 0;        ///< Own inputs that the server replaced.
+    std::uint16_t delay_ticks = 0;        ///< Input delay now.
+    std::uint32_t speed_per_mille = 1000; ///< Of the match, by its events.
     Micros round_trip;
     std::int32_t margin_ms = 0;
     std::uint64_t datagrams_sent = 0;
     std::uint64_t datagrams_received = 0;
     std::uint64_t bytes_sent = 0;
     std::uint64_t bytes_received = 0;
+    std::uint64_t datagrams_refused = 0; ///< Forged, damaged, seen before, or from elsewhere.
+    std::uint64_t chain_differs = 0;     ///< Times the agreed hash chain was not our own.
+    std::uint64_t snapshots_received = 0;
 };
 
 /// A snapshot to begin from.
 struct JoinSnapshot {
     Tick tick;
     Bytes bytes;
+};
+
+/// Who is wrong after a desync, and where; Client::divergence has the same place with the hashes.
+struct DesyncVerdict {
+    wire::Blame blame = wire::Blame::disputed;
+    Tick tick;                ///< First state that differs.
+    std::optional<Slot> slot; ///< Whom the blame names.
+    std::string section;      ///< Empty: not known.
+    bool own = false;         ///< It names us.
 };
 
 /// The client: `(now, datagram) -> (datagrams, events, next wake-up)`. Pure; no clock, no socket.
@@ -88,25 +111,35 @@ public:
     /// Why it is closed: the reason's error with the other side's text.
     const Error& close_error() const;
     CloseReason close_reason() const;
-    /// Says goodbye; the datagrams go out with the next advance calls.
-    void leave(Micros now);
+    /// Says goodbye; the datagrams go out with the next advance calls. `why` is for the server's
+    /// log and for close_error().
+    void leave(Micros now, std::string_view why = "left");
 
     /// From `preparing` on: the session's manifest, checked against this build.
     const Manifest& manifest() const;
     /// From `preparing` on: the state to begin from, or nothing for state 0. Its hash is compared
     /// with the agreed one by the caller's ready().
     const JoinSnapshot* snapshot() const;
-    /// The simulation stands at its first tick. Requires `preparing`.
+    /// The simulation stands at its first tick: state 0, the snapshot's, or resume_from. Requires
+    /// `preparing`. A client that plays goes back to `preparing` if the server sends a snapshot
+    /// again, since its state was wrong or it fell too far behind.
     void ready(Micros now);
+    /// The state that ready() speaks of.
+    Tick first_tick() const;
 
     bool has_slot() const;
     Slot slot() const;
     std::uint16_t slots() const;
     TickRate tick_rate() const;
+    /// As ACCEPT says: least and greatest delay, policy, authority, hash interval, input size.
+    const wire::AcceptPayload& accepted() const;
+    /// The match's neutral input.
+    ByteView neutral() const;
     /// For a later connection after a loss: the newest ticket.
     const wire::Random16& ticket() const;
 
-    /// Inputs that are due now: how many samples the game owes. 0 while 128 are unacknowledged.
+    /// Inputs that are due now: how many samples the game owes. 0 while 128 are unacknowledged, and
+    /// while the match stands. To be asked after advance or receive with the same time.
     std::uint64_t inputs_wanted(Micros now) const;
     /// The tick the next given input is for.
     Tick input_tick() const;
@@ -122,12 +155,15 @@ public:
 
     /// The simulation has reached this state; every state in order, each once.
     void report(const StateHashes& hashes);
+    /// The hash chain at the newest state reported.
+    std::uint64_t chain() const;
     /// A donor's answer to snapshot_wanted().
     void give_snapshot(Micros now, Tick tick, ByteView snapshot);
     /// A relay asks for a snapshot of this state or a later one.
     std::optional<Tick> snapshot_wanted() const;
     /// The server's verdict on a desync, once there is one.
     const std::optional<Divergence>& divergence() const;
+    const std::optional<DesyncVerdict>& verdict() const;
 
     /// Asks for a pause, a resume, another speed. The answer is an event in the tick stream.
     void request(wire::RequestKind kind, std::uint32_t value = 0);

@@ -34,6 +34,9 @@ struct GameEntry {
     std::function<std::unique_ptr<Simulation>()> make;
     /// Appends a bot's encoded input. Random is keyed by the bot's seed, the tick and the slot.
     std::function<void(Random& random, Tick tick, Slot slot, Bytes& target)> bot;
+    Bytes neutral; ///< The encoded input of a player who does nothing.
+    /// Whether bytes are an input of this game: what hostile players send may be anything.
+    std::function<bool(ByteView input)> accepts;
     /// Kinds of source that only this game has, such as "wad"; with the form that help shows.
     std::map<std::string, SourceOpener> sources;
     std::vector<std::string> source_forms;
@@ -94,6 +97,11 @@ template <Game G>
 GameEntry entry_for() {
     GameEntry entry;
     entry.make = make_simulation<G>;
+    encode_input(typename G::Input{}, entry.neutral);
+    entry.accepts = [](ByteView bytes) {
+        typename G::Input input{};
+        return decode_input(bytes, input).has_value();
+    };
     entry.bot = [](Random& random, Tick tick, Slot slot, Bytes& target) {
         encode_input(detail::bot_input<G>(random, tick, slot), target);
     };

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// Host and matches on real sockets, next to the bare loop on the same ones.
+#include "net/relay.hpp"
+
+#include "allocation_counter.hpp"
+#include "net/bare_loop.hpp"
+#include "net/fleet.hpp"
+#include "net/socket.hpp"
+
+#include <malloc.h>
+
+#include <limits>
+#include <memory>
+#include <optional>
+
+namespace bench {
+
+namespace {
+
+using namespace twinstep;
+using net::Micros;
+
+constexpr std::uint16_t matches = 32;
+constexpr std::uint16_t players_each = 8;
+constexpr std::size_t players_all = std::size_t{matches} * players_each;
+constexpr int batch_ticks = 60;
+constexpr int batches = 12;
+
+/// What one batch of the host's work took.
+struct Batch {
+    double cpu_ns = 0;
+    std::uint64_t datagrams_up = 0;
+    std::uint64_t datagrams_down = 0;
+    std::uint64_t bytes_up = 0;
+    std::uint64_t bytes_down = 0;
+    std::uint64_t allocations = 0;
+};
+
+/// 32 matches of 8 encrypted players over loopback sockets. Time is virtual, so that the work is
+/// the same on every machine; what is measured is the CPU time of the server's part.
+class Relay {
+public:
+    Relay(UdpSocket& server, std::vector<UdpSocket>& sockets)
+        : server_(server)
+        , sockets_(sockets)
+        , out_(server) {
+        const auto before = mallinfo2().uordblks;
+        host_.emplace(made(net::Host::create(
+            bench_host(net::wire::Mode::room_key), events_, net::system_entropy())));
+        for (std::uint16_t i = 0; i < matches; ++i) {
+            made(host_->open_match(bench_match(i + 1U, players_each)));
+        }
+        matches_bytes_ = mallinfo2().uordblks - before;
+        for (std::size_t i = 0; i < players_all; ++i) {
+            players_.push_back(std::make_unique<Player>(made(net::Client::create(
+                bench_client(
+                    loopback(server.port()), net::wire::Mode::room_key, i / players_each + 1),
+                net::system_entropy()))));
+        }
+    }
+
+    /// Until everybody plays and buffers have their size.
+    bool warm_up() {
+        for (int i = 0; i < 20 * batch_ticks; ++i) {
+            const auto before = mallinfo2().uordblks;
+            const auto served = [&] { peers_bytes_ += mallinfo2().uordblks - before; };
+            Batch ignored;
+            if (i < 2 * batch_ticks) {
+                tick(ignored, served);
+            } else {
+                tick(ignored, [] {});
+            }
+        }
+        for (const auto& player : players_) {
+            if (!player->playing() || player->ticks() == 0) {
+                fmt::print(stderr,
+                           "net_bench: a client does not play: {}\n",
+                           to_string(player->client().close_error()));
+                return false;
+            }
+        }
+        return true;
+    }
+
+    Batch run_batch() {
+        Batch batch;
+        for (int i = 0; i < batch_ticks; ++i) {
+            tick(batch, [] {});
+        }
+        return batch;
+    }
+
+    std::uint64_t verdicts() const { return events_.verdicts; }
+
+    std::uint64_t closed() const { return events_.closed; }
+
+    /// Bytes the host holds for a peer, by its own account.
+    double peer_bytes() const {
+        return static_cast<double>(host_->memory_bytes()) / static_cast<double>(players_all);
+    }
+
+private:
+    template <class Served>
+    void tick(Batch& batch, Served&& served) {
+        now_ = now_ + Micros{16'667};
+        for (std::size_t i = 0; i < players_.size(); ++i) {
+            SocketOutbox out(sockets_[i]);
+            players_[i]->turn(now_, out, [i](Tick tick) {
+                return static_cast<std::uint32_t>((tick.value + i) * 2654435761U);
+            });
+            batch.datagrams_up += out.datagrams;
+            batch.bytes_up += out.bytes;
+        }
+        const std::uint64_t datagrams = out_.datagrams;
+        const std::uint64_t bytes = out_.bytes;
+        const AllocationCounter allocations;
+        const double start = thread_cpu_ns();
+        std::uint16_t from = 0;
+        for (auto view = server_.receive(from); !view.empty(); view = server_.receive(from)) {
+            host_->receive(now_, loopback(from), view, out_);
+        }
+        host_->advance(now_, out_);
+        batch.cpu_ns += thread_cpu_ns() - start;
+        batch.allocations += allocations.count();
+        batch.datagrams_down += out_.datagrams - datagrams;
+        batch.bytes_down += out_.bytes - bytes;
+        served();
+        for (std::size_t i = 0; i < players_.size(); ++i) {
+            SocketOutbox out(sockets_[i]);
+            for (auto view = sockets_[i].receive(from); !view.empty();
+                 view = sockets_[i].receive(from)) {
+                players_[i]->client().receive(now_, loopback(from), view, out);
+            }
+        }
+    }
+
+    UdpSocket& server_;
+    std::vector<UdpSocket>& sockets_;
+    SocketOutbox out_;
+    QuietEvents events_;
+    std::optional<net::Host> host_;
+    std::vector<std::unique_ptr<Player>> players_;
+    Micros now_ = net::seconds(1000);
+    std::size_t matches_bytes_ = 0;
+    std::size_t peers_bytes_ = 0;
+};
+
+double batch_of(BareLoop& loop) {
+    double cpu_ns = 0;
+    for (int i = 0; i < batch_ticks; ++i) {
+        loop.clients_send();
+        const double start = thread_cpu_ns();
+        const std::size_t served = loop.serve();
+        cpu_ns += thread_cpu_ns() - start;
+        if (served != players_all || loop.clients_receive() != players_all) {
+            return std::numeric_limits<double>::max();
+        }
+    }
+    return cpu_ns;
+}
+
+void add_rows(Report& report, double ours_ns, double bare_ns, const Batch& total, double memory) {
+    const double client_ticks = double{batch_ticks} * players_all;
+    const double ours = ours_ns / client_ticks;
+    const double bare = bare_ns / client_ticks;
+    report.add({"relay of 32 x 8 encrypted clients, bare loop",
+                ours / 1000.0,
+                bare / 1000.0,
+                "us",
+                ours / bare,
+                Goal::at_most,
+                1.6});
+    report.add({"encrypted clients a core at 60 Hz",
+                1e9 / (60.0 * ours),
+                1e9 / (60.0 * bare),
+                "",
+                1e9 / (60.0 * ours),
+                Goal::at_least,
+                5000.0});
+    report.add(
+        {"memory a peer", memory / 1024.0, 32.0, "KiB", memory / 1024.0, Goal::at_most, 32.0});
+    const double datagrams = static_cast<double>(total.datagrams_up);
+    const double allocations = static_cast<double>(total.allocations) / datagrams;
+    report.add({"allocations a datagram", allocations, 0.0, "", allocations, Goal::at_most, 0.0});
+}
+
+} // namespace
+
+bool relay_rows(Report& report) {
+    if (sodium_init() < 0) {
+        return false;
+    }
+    UdpSocket server(8 << 20);
+    std::vector<UdpSocket> sockets(players_all);
+    Relay relay(server, sockets);
+    if (!relay.warm_up()) {
+        return false;
+    }
+    const Batch sizes = relay.run_batch();
+    if (sizes.datagrams_up == 0 || sizes.datagrams_down == 0) {
+        fmt::print(stderr, "net_bench: the relay is silent\n");
+        return false;
+    }
+    const std::size_t up = (sizes.bytes_up + sizes.datagrams_up / 2) / sizes.datagrams_up;
+    const std::size_t down = (sizes.bytes_down + sizes.datagrams_down / 2) / sizes.datagrams_down;
+    BareLoop bare(server, sockets, up, down);
+    Batch total;
+    double ours_ns = std::numeric_limits<double>::max();
+    double bare_ns = std::numeric_limits<double>::max();
+    const std::uint64_t closed = relay.closed();
+    for (int i = 0; i < batches; ++i) {
+        const Batch batch = relay.run_batch();
+        ours_ns = std::min(ours_ns, batch.cpu_ns);
+        bare_ns = std::min(bare_ns, batch_of(bare));
+        total.datagrams_up += batch.datagrams_up;
+        total.datagrams_down += batch.datagrams_down;
+        total.allocations += batch.allocations;
+    }
+    const double ticks = double{batches} * batch_ticks;
+    fmt::print(stderr,
+               "relay: up {} B, down {} B; {:.3f} datagrams up and {:.3f} down a client and tick; "
+               "{:.3f} ticks closed a match and tick; {} verdicts\n",
+               up,
+               down,
+               static_cast<double>(total.datagrams_up) / ticks / players_all,
+               static_cast<double>(total.datagrams_down) / ticks / players_all,
+               static_cast<double>(relay.closed() - closed) / ticks / matches,
+               relay.verdicts());
+    add_rows(report, ours_ns, bare_ns, total, relay.peer_bytes());
+    return true;
+}
+
+} // namespace bench

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: MIT
+// The UDP port with Boost.Asio: readiness, bounded draining, one timer with an absolute deadline.
+#if defined(_WIN32) && !defined(_WIN32_WINNT)
+#define _WIN32_WINNT 0x0A00
+#endif
+#include "twinstep/net/udp_port.hpp"
+
+#include "twinstep/net/wire.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/udp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/socket_base.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <limits>
+#include <utility>
+
+namespace twinstep::net {
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::udp;
+using Clock = std::chrono::steady_clock;
+using BoostError = boost::system::error_code;
+
+/// Datagrams taken from one socket before timers and other sockets have their turn.
+constexpr std::size_t drain_max = 256;
+/// Longer than any datagram of ours, so that one which is too long is seen to be so.
+constexpr std::size_t buffer_bytes = 2048;
+constexpr std::size_t sockets_of_family_max = 256;
+constexpr std::uint32_t scope_mask = 0x00FFFFFFU;
+
+Clock::time_point time_point(Micros time) {
+    return Clock::time_point(std::chrono::microseconds(time.value));
+}
+
+bool is_v4(const Address& address) {
+    constexpr std::array<std::uint8_t, 12> prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+    return std::equal(prefix.begin(), prefix.end(), address.ip.begin());
+}
+
+udp::endpoint endpoint_of(const Address& address) {
+    if (is_v4(address)) {
+        asio::ip::address_v4::bytes_type bytes{};
+        std::copy(address.ip.begin() + 12, address.ip.end(), bytes.begin());
+        return {asio::ip::address_v4(bytes), address.port};
+    }
+    asio::ip::address_v6::bytes_type bytes{};
+    std::copy(address.ip.begin(), address.ip.end(), bytes.begin());
+    return {asio::ip::address_v6(bytes, address.scope & scope_mask), address.port};
+}
+
+Address address_of(const udp::endpoint& endpoint) {
+    Address address;
+    address.port = endpoint.port();
+    if (endpoint.address().is_v4()) {
+        const auto bytes = endpoint.address().to_v4().to_bytes();
+        address.ip[10] = address.ip[11] = 0xFF;
+        std::copy(bytes.begin(), bytes.end(), address.ip.begin() + 12);
+        return address;
+    }
+    const asio::ip::address_v6 v6 = endpoint.address().to_v6();
+    const auto bytes = v6.to_bytes();
+    std::copy(bytes.begin(), bytes.end(), address.ip.begin());
+    address.scope = static_cast<std::uint32_t>(v6.scope_id()) & scope_mask;
+    return address;
+}
+
+Error io_error(const BoostError& error, std::string what, std::string_view where) {
+    return Error(NetErrc::io_error, std::move(what), error.message()).in(where);
+}
+
+/// One socket. Its buffer lives as long as it does.
+struct Socket {
+    udp::socket socket;
+    std::uint32_t mark = 0; ///< Number among the sockets of its family, in the top byte.
+    std::array<std::byte, buffer_bytes> buffer{};
+
+    explicit Socket(asio::io_context& context)
+        : socket(context) {}
+};
+
+/// Asks for a buffer size and says what came of it; a refusal is no failure.
+template <class Option>
+std::uint32_t ask_buffer(udp::socket& socket, std::uint32_t wanted) {
+    BoostError ignored;
+    socket.set_option(Option(static_cast<int>(wanted)), ignored);
+    Option granted;
+    socket.get_option(granted, ignored);
+    return ignored ? 0 : static_cast<std::uint32_t>(std::max(granted.value(), 0));
+}
+
+Result<void> open_socket(udp::socket& socket, const Address& local) {
+    const udp::endpoint endpoint = endpoint_of(local);
+    const std::string where = to_string(local);
+    BoostError error;
+    if (socket.open(endpoint.protocol(), error)) {
+        return fail(io_error(error, "open", where));
+    }
+    if (!is_v4(local) && socket.set_option(asio::ip::v6_only(true), error)) {
+        return fail(io_error(error, "v6_only", where));
+    }
+    if (socket.bind(endpoint, error)) {
+        return fail(io_error(error, "bind", where));
+    }
+    if (socket.non_blocking(true, error)) {
+        return fail(io_error(error, "non_blocking", where));
+    }
+    return {};
+}
+
+} // namespace
+
+struct UdpPort::Impl final : Outbox {
+    asio::io_context context{1};
+    asio::steady_timer timer{context};
+    std::vector<std::unique_ptr<Socket>> sockets;
+    std::vector<Address> local;
+    UdpStatus status;
+    Machine* machine = nullptr;
+    Micros armed = never; ///< When the timer goes off.
+    bool advanced = false;
+    bool stopping = false;
+
+    void send(const Address& to, ByteView datagram) override;
+    void wait_readable(Socket& socket);
+    void drain(Socket& socket);
+    void settle();
+    void arm();
+};
+
+void UdpPort::Impl::send(const Address& to, ByteView datagram) {
+    const bool v4 = is_v4(to);
+    const std::uint32_t mark = to.scope & ~scope_mask;
+    for (const auto& socket : sockets) {
+        if (is_v4(local[static_cast<std::size_t>(&socket - sockets.data())]) != v4 ||
+            socket->mark != mark) {
+            continue;
+        }
+        BoostError error;
+        socket->socket.send_to(
+            asio::buffer(datagram.data(), datagram.size()), endpoint_of(to), 0, error);
+        if (!error) {
+            ++status.datagrams_sent;
+        } else if (error == asio::error::would_block || error == asio::error::no_buffer_space) {
+            ++status.send_full;
+        } else {
+            ++status.send_errors;
+        }
+        return;
+    }
+    ++status.send_errors;
+}
+
+void UdpPort::Impl::wait_readable(Socket& socket) {
+    socket.socket.async_wait(udp::socket::wait_read, [this, &socket](const BoostError& error) {
+        if (error == asio::error::operation_aborted) {
+            return;
+        }
+        drain(socket);
+    });
+}
+
+void UdpPort::Impl::drain(Socket& socket) {
+    std::size_t taken = 0;
+    for (; taken < drain_max; ++taken) {
+        udp::endpoint from;
+        BoostError error;
+        const std::size_t size =
+            socket.socket.receive_from(asio::buffer(socket.buffer), from, 0, error);
+        if (error == asio::error::would_block) {
+            break;
+        }
+        if (error == asio::error::message_size || size > wire::datagram_bytes_max) {
+            ++status.oversized;
+            continue;
+        }
+        if (error) {
+            // A peer that is gone makes the system report a refusal here: its trouble, not ours.
+            ++status.receive_errors;
+            continue;
+        }
+        ++status.datagrams_received;
+        Address address = address_of(from);
+        address.scope |= socket.mark;
+        machine->receive(monotonic_now(), address, ByteView(socket.buffer).first(size), *this);
+    }
+    settle();
+    if (taken < drain_max) {
+        wait_readable(socket);
+    } else {
+        // More may be there; timers and the other sockets go first.
+        asio::post(context, [this, &socket] { drain(socket); });
+    }
+}
+
+void UdpPort::Impl::settle() {
+    advanced = true;
+    ++status.wakes;
+    machine->advance(monotonic_now(), *this);
+    arm();
+}
+
+void UdpPort::Impl::arm() {
+    const Micros wake = machine->next_wake();
+    // A timer that goes off too early costs a look; moving it would cost a cancelled wait each
+    // time.
+    if (wake == never || wake >= armed) {
+        return;
+    }
+    armed = wake;
+    timer.expires_at(time_point(wake));
+    timer.async_wait([this](const BoostError& error) {
+        if (error == asio::error::operation_aborted) {
+            return;
+        }
+        armed = never;
+        if (machine->next_wake() <= monotonic_now()) {
+            settle();
+        } else {
+            arm();
+        }
+    });
+}
+
+UdpPort::UdpPort(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)) {}
+
+UdpPort::UdpPort(UdpPort&&) noexcept = default;
+UdpPort& UdpPort::operator=(UdpPort&&) noexcept = default;
+UdpPort::~UdpPort() = default;
+
+Result<UdpPort> UdpPort::open(const UdpSettings& settings) {
+    if (settings.local.empty()) {
+        return fail(Error(NetErrc::bad_setting, "listen", "no address is given"));
+    }
+    auto impl = std::make_unique<Impl>();
+    impl->status.receive_buffer_bytes = std::numeric_limits<std::uint32_t>::max();
+    impl->status.send_buffer_bytes = std::numeric_limits<std::uint32_t>::max();
+    std::array<std::uint32_t, 2> of_family{};
+    for (const Address& wanted : settings.local) {
+        std::uint32_t& count = of_family[is_v4(wanted) ? 0 : 1];
+        if (count == sockets_of_family_max) {
+            return fail(Error(NetErrc::bad_setting, "listen", "at most 256 addresses of a family"));
+        }
+        auto socket = std::make_unique<Socket>(impl->context);
+        if (Result<void> opened = open_socket(socket->socket, wanted); !opened) {
+            return fail(opened.error());
+        }
+        socket->mark = count++ << 24U;
+        UdpStatus& status = impl->status;
+        status.receive_buffer_bytes = std::min(status.receive_buffer_bytes,
+                                               ask_buffer<asio::socket_base::receive_buffer_size>(
+                                                   socket->socket, settings.receive_buffer_bytes));
+        status.send_buffer_bytes = std::min(status.send_buffer_bytes,
+                                            ask_buffer<asio::socket_base::send_buffer_size>(
+                                                socket->socket, settings.send_buffer_bytes));
+        BoostError error;
+        const udp::endpoint bound = socket->socket.local_endpoint(error);
+        if (error) {
+            return fail(io_error(error, "local_endpoint", to_string(wanted)));
+        }
+        impl->local.push_back(address_of(bound));
+        impl->sockets.push_back(std::move(socket));
+    }
+    for (const auto& socket : impl->sockets) {
+        impl->wait_readable(*socket);
+    }
+    return UdpPort(std::move(impl));
+}
+
+const std::vector<Address>& UdpPort::local() const {
+    return impl_->local;
+}
+
+void UdpPort::run(Machine& machine) {
+    Impl& impl = *impl_;
+    impl.machine = &machine;
+    impl.settle();
+    while (!impl.stopping && impl.context.run_one() != 0) {
+    }
+    impl.machine = nullptr;
+}
+
+bool UdpPort::step(Machine& machine, Micros deadline) {
+    Impl& impl = *impl_;
+    impl.machine = &machine;
+    impl.advanced = false;
+    if (machine.next_wake() <= monotonic_now()) {
+        impl.settle();
+        impl.context.poll();
+    } else {
+        impl.arm();
+        while (!impl.advanced && !impl.stopping &&
+               impl.context.run_one_until(time_point(deadline)) != 0) {
+        }
+    }
+    impl.machine = nullptr;
+    return impl.advanced;
+}
+
+void UdpPort::stop() {
+    asio::post(impl_->context, [impl = impl_.get()] { impl->stopping = true; });
+}
+
+void UdpPort::post(std::function<void()> call) {
+    asio::post(impl_->context, [impl = impl_.get(), call = std::move(call)] {
+        call();
+        impl->settle();
+    });
+}
+
+Outbox& UdpPort::outbox() {
+    return *impl_;
+}
+
+const UdpStatus& UdpPort::status() const {
+    return impl_->status;
+}
+
+Micros monotonic_now() {
+    const auto since = Clock::now().time_since_epoch();
+    return {std::chrono::duration_cast<std::chrono::microseconds>(since).count()};
+}
+
+Address local_for(const Address& server) {
+    Address address;
+    if (is_v4(server)) {
+        address.ip[10] = address.ip[11] = 0xFF;
+    }
+    return address;
+}
+
+bool is_unspecified(const Address& address) {
+    return address.ip == local_for(address).ip;
+}
+
+namespace {
+
+Error bad_address(std::string_view text, std::string detail) {
+    return Error(NetErrc::bad_setting, "address", "\"" + std::string(text) + "\": " + detail);
+}
+
+} // namespace
+
+Result<HostPort> parse_host_port(std::string_view text, std::uint16_t port_default) {
+    constexpr const char* form = "write HOST:PORT, 192.0.2.1:7777 or [2001:db8::1]:7777";
+    HostPort found{{}, port_default};
+    std::string_view port;
+    bool has_port = false;
+    if (text.starts_with('[')) {
+        const std::size_t end = text.find(']');
+        if (end == std::string_view::npos) {
+            return fail(bad_address(text, form));
+        }
+        found.host = text.substr(1, end - 1);
+        const std::string_view rest = text.substr(end + 1);
+        has_port = !rest.empty();
+        if (has_port && rest.front() != ':') {
+            return fail(bad_address(text, form));
+        }
+        port = has_port ? rest.substr(1) : rest;
+    } else {
+        const std::size_t colon = text.find(':');
+        const bool bare_v6 =
+            colon != std::string_view::npos && text.find(':', colon + 1) != std::string_view::npos;
+        has_port = colon != std::string_view::npos && !bare_v6;
+        found.host = has_port ? text.substr(0, colon) : text;
+        port = has_port ? text.substr(colon + 1) : std::string_view{};
+    }
+    if (has_port) {
+        std::uint32_t value = 0;
+        const bool digits =
+            !port.empty() && port.size() <= 5 &&
+            std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+        for (const char digit : digits ? port : std::string_view{}) {
+            value = value * 10 + static_cast<std::uint32_t>(digit - '0');
+        }
+        if (!digits || value > 65535) {
+            return fail(bad_address(text, "a port is a number of 0 to 65535"));
+        }
+        found.port = static_cast<std::uint16_t>(value);
+    }
+    if (found.host.empty()) {
+        return fail(bad_address(text, form));
+    }
+    return found;
+}
+
+Result<Address> parse_address(std::string_view text, std::uint16_t port_default) {
+    const Result<HostPort> parsed = parse_host_port(text, port_default);
+    if (!parsed) {
+        return fail(parsed.error());
+    }
+    BoostError error;
+    const asio::ip::address address = asio::ip::make_address(parsed->host, error);
+    if (error) {
+        return fail(bad_address(text, "an IPv4 or IPv6 address is needed, not a name"));
+    }
+    return address_of(udp::endpoint(address, parsed->port));
+}
+
+Result<std::vector<Address>> resolve(std::string_view text, std::uint16_t port_default) {
+    const Result<HostPort> parsed = parse_host_port(text, port_default);
+    if (!parsed) {
+        return fail(parsed.error());
+    }
+    if (const Result<Address> plain = parse_address(text, port_default)) {
+        return std::vector<Address>{*plain};
+    }
+    asio::io_context context;
+    udp::resolver resolver(context);
+    BoostError error;
+    const auto found = resolver.resolve(parsed->host, std::to_string(parsed->port), error);
+    std::vector<Address> addresses;
+    if (!error) {
+        for (const auto& entry : found) {
+            const Address address = address_of(entry.endpoint());
+            if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
+                addresses.push_back(address);
+            }
+        }
+    }
+    if (addresses.empty()) {
+        return fail(io_error(error, "resolve", parsed->host));
+    }
+    if (std::all_of(addresses.begin(), addresses.end(), is_loopback)) {
+        std::stable_partition(addresses.begin(), addresses.end(), is_v4);
+    }
+    return addresses;
+}
+
+} // namespace twinstep::net
