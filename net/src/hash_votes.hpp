@@ -4,6 +4,7 @@
 #pragma once
 
 #include "twinstep/net/types.hpp"
+#include "twinstep/sim/hash.hpp"
 #include "twinstep/sim/types.hpp"
 
 #include <array>
@@ -133,6 +134,7 @@ private:
         return places_[static_cast<std::size_t>(tick % ticks_max)];
     }
 
+    Hasher hasher_; ///< Kept: nothing is allocated per state.
     std::uint64_t next_ = 0;
     std::size_t count_ = 0;
     std::vector<Place> places_;

@@ -28,7 +28,8 @@ std::uint64_t Match::Impl::edge_of(const Peer& peer) const {
     }
     const auto delay =
         static_cast<std::uint64_t>(settings.spectator_delay.value / timeline.period().value);
-    return next() - std::min(next(), delay);
+    // At a higher speed the same time is more ticks: what was shown stays shown.
+    return std::max(next() - std::min(next(), delay), is_following(peer) ? peer.ack : 0);
 }
 
 void Match::Impl::start_turn(Micros now, Peer& peer) {
@@ -85,12 +86,9 @@ void Match::Impl::add_stall(Micros now, const Peer& peer, Bytes& plaintext) cons
         wire::encode(stall, plaintext);
         return;
     }
-    if (standing || now < timeline.due() + settings.grace) {
-        return;
-    }
-    stall.slots = missing();
+    stall.slots = stalled_slots(now);
     stall.for_ms = static_cast<std::uint32_t>(
-        std::min<std::int64_t>((now - timeline.due()).value / 1000, UINT32_MAX));
+        std::clamp<std::int64_t>((now - timeline.due()).value / 1000, 0, UINT32_MAX));
     if (stall.slots != 0) {
         wire::encode(stall, plaintext);
     }
@@ -205,7 +203,11 @@ Micros Match::Impl::next_wake() const {
             sooner(now_);
         }
         if (!standing) {
-            sooner(closing_time(missing()));
+            const std::uint64_t slots_missing = missing();
+            sooner(closing_time(slots_missing));
+            if (slots_missing != 0 && !stalling) {
+                sooner(timeline.due() + settings.grace);
+            }
         }
         for (const Seat& seat : seats) {
             if (seat.state == PlayerState::absent && !seat.coming) {

@@ -147,6 +147,7 @@ void Match::Impl::resync(Micros now, Peer& peer) {
         ++status.requests_refused;
         return;
     }
+    peer.snapshots = 0; // Asked for, not fallen behind.
     need_snapshot(peer);
     if (again) {
         seat.resyncs.push_back(now);

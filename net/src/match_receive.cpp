@@ -143,7 +143,11 @@ Result<void> Match::Impl::on_request(Micros now, Peer& peer, ByteView body) {
     }
     switch (request->kind) {
     case wire::RequestKind::pause:
-        request_pause(now);
+        if (seat->pauses.take(now)) {
+            request_pause(now);
+        } else {
+            ++status.requests_refused;
+        }
         break;
     case wire::RequestKind::resume:
         request_resume(now);
@@ -154,7 +158,9 @@ Result<void> Match::Impl::on_request(Micros now, Peer& peer, ByteView body) {
         }
         break;
     case wire::RequestKind::policy:
-        if (request->value >= 1 && request->value <= 3) {
+        // A player may end a stand-still, not begin one: the stricter policies let the slowest one
+        // hold everybody up.
+        if (request->value >= 1 && request->value < static_cast<std::uint32_t>(policy)) {
             schedule(What::policy, next(), 0, request->value);
         }
         break;

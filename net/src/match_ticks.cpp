@@ -108,6 +108,7 @@ void Match::Impl::advance(Micros now) {
         }
         check_standing(now);
         close_due(now);
+        check_stall(now);
         advance_search(now);
         advance_donation(now);
         repeat_announcements(now);
@@ -117,6 +118,21 @@ void Match::Impl::advance(Micros now) {
             start_turn(now, peer);
         }
     }
+}
+
+std::uint64_t Match::Impl::stalled_slots(Micros now) const {
+    const bool runs = status.started && !status.ended && !standing;
+    return runs && now >= timeline.due() + settings.grace ? missing() : 0;
+}
+
+void Match::Impl::check_stall(Micros now) {
+    const bool stall = stalled_slots(now) != 0;
+    if (stall && !stalling) {
+        for (Peer& peer : peers) {
+            peer.next_send = std::min(peer.next_send, now); // They are told at once.
+        }
+    }
+    stalling = stall;
 }
 
 void Match::Impl::close_due(Micros now) {

@@ -117,6 +117,7 @@ BundleCache::get(const TickRing& ring, ByteView neutral, std::uint64_t first, st
     for (std::size_t i = 0; i < wanted; ++i) {
         frames[i] = ring.at(first + i);
     }
+    oldest->bytes.reserve(ticks_body_bytes_max); // Once: a place never grows again.
     oldest->first = first;
     oldest->wanted = wanted;
     oldest->used = clock_;

@@ -92,9 +92,10 @@ private:
 };
 
 /// Room for a body in a packet that holds TICKS and nothing else: type, flags, first (10), count,
-/// input ack (10), margin (5), hash back (10), hash (4).
+/// input ack (10), margin (5), hash back (10), hash (4); and for a STALL before it.
 inline constexpr std::size_t ticks_head_bytes_max = 42;
+inline constexpr std::size_t stall_bytes_max = 32;
 inline constexpr std::size_t ticks_body_bytes_max =
-    wire::plaintext_bytes_max - ticks_head_bytes_max;
+    wire::plaintext_bytes_max - ticks_head_bytes_max - stall_bytes_max;
 
 } // namespace twinstep::net

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Who plays: lobby, seats, absence and return, tickets, spectators, strangers, inputs at the edges.
 #include "match_support.hpp"
-#include "player_table.hpp"
 
 #include <algorithm>
-#include <array>
 
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 
@@ -487,19 +487,4 @@ TEST_CASE("a relay takes its session from the first player", "[net][match][unit]
     CHECK(bed.peers[1]->frames.size() > 50);
     bed.run(seconds(6));
     CHECK(other.reason == CloseReason::different_simulation);
-}
-
-TEST_CASE("joiners and absences never leave the listed transitions", "[net][match][states]") {
-    using enum PlayerState;
-    const std::array states{empty, joining, live, lagging, absent};
-    std::size_t allowed = 0;
-    for (const PlayerState from : states) {
-        for (const PlayerState to : states) {
-            allowed += may_follow(from, to) ? 1U : 0U;
-        }
-    }
-    CHECK(allowed == 12);
-    CHECK_FALSE(may_follow(empty, live));
-    CHECK_FALSE(may_follow(absent, lagging));
-    CHECK_FALSE(may_follow(joining, absent));
 }
