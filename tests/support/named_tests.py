@@ -4,7 +4,8 @@
 
     named_tests.py ROOT PAGE...
 
-A test is named as CTest names it, `module: sentence`; a method of a Python test as `module: test_name`.
+A test is named as CTest names it, `module: sentence`; a method of a Python test is
+`module: test_name`.
 Exit codes: 0 all exist, 1 one does not, 6 a page names none.
 """
 import pathlib
