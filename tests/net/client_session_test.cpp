@@ -34,17 +34,19 @@ TEST_CASE("client connects, loads the manifest, and plays when the first tick is
     CHECK(pair.client.state() == ClientState::waiting);
     CHECK(pair.client.inputs_wanted(pair.now) == 0);
 
-    // The lobby says that tick 0 is needed: inputs for the first ticks go out at once.
-    pair.server.send_ticks(0, {}, 0, 30, pair.down);
-    pair.deliver_down();
-    pair.now = pair.now + milliseconds(100);
+    // Inputs for the first ticks go out at once, with the word that it is ready.
+    pair.frames.clear();
     pair.exchange();
+    CHECK(pair.count(wire::FrameType::progress) == 1);
     auto inputs = pair.last_inputs();
     REQUIRE(inputs);
     CHECK(inputs->ack == 0);
     CHECK(inputs->first_tick == 0);
     CHECK(values_of(*inputs).size() == pair.client.status().delay_ticks);
     CHECK(pair.client.inputs_wanted(pair.now) == 0);
+    pair.server.send_ticks(0, {}, 0, 30, pair.down);
+    pair.deliver_down();
+    CHECK(pair.client.state() == ClientState::waiting);
 
     const Bytes closed = closed_frame(0, 2, toy_neutral());
     pair.server.send_ticks(0, {closed}, 1, 30, pair.down);
