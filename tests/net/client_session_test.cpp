@@ -217,9 +217,15 @@ TEST_CASE("a joiner waits for the snapshot and begins there with its chain", "[n
         pair.deliver_down();
         CHECK(*pair.client.next(Tick{550}, frame) == Supply::ready);
     }
-    SECTION("all chunks were acknowledged") {
+    SECTION("all chunks were acknowledged, and again when the acknowledgement was lost") {
         pair.now = pair.now + milliseconds(100);
         pair.exchange();
+        pair.frames.clear();
+        pair.server.send(pair.server.last_offer, pair.down);
+        pair.deliver_down();
+        pair.now = pair.now + milliseconds(100);
+        pair.exchange();
+        CHECK(pair.client.state() == ClientState::waiting);
         bool done = false;
         for (const auto& [type, body] : pair.frames) {
             if (type == wire::FrameType::blob_ack) {
