@@ -22,7 +22,9 @@
 
 namespace client_test {
 
+// tidy: allow using-namespace: only inside the namespace of these tests.
 using namespace twinstep;
+// tidy: allow using-namespace: only inside the namespace of these tests.
 using namespace twinstep::net;
 
 inline Address loopback(std::uint16_t port) {
