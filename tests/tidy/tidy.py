@@ -78,7 +78,7 @@ PORT = (r"^net/(src|include/twinstep/net)/(.*[/_])?port([/_.]|$)"
         r"|^tools/src/serve_(http_port|supervisor)\.cpp$")
 
 EXTENSIONS = {".cpp", ".hpp", ".cmake", ".in", ".txt", ".md", ".py", ".sh", ".json", ".ndjson",
-              ".csv", ".twin", ".lmp", ".service", ".yaml"}
+              ".csv", ".twin", ".lmp", ".bin", ".service", ".yaml"}
 BARE_NAMES = {"dev", ".ci/run", "LICENSE", ".gitignore", ".gitattributes", ".clang-format",
               ".clang-tidy", "sim/.clang-tidy", "docs/deploy/Dockerfile"}
 COLUMNS_MAX = 100
