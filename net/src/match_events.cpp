@@ -139,6 +139,7 @@ void Match::Impl::apply(const ScheduledEvent& event) {
     case What::join:
     case What::present:
         seat->in_game = true;
+        hold_neutral(*seat);
         seat->coming = false;
         seat->owes_from = next();
         seat->verify_from = next();
@@ -152,6 +153,9 @@ void Match::Impl::apply(const ScheduledEvent& event) {
         if (timeline.speed() != 1000 && next() != 0) {
             // Who begins at a snapshot has not seen the event that set it.
             schedule(What::speed, next(), 0, timeline.speed());
+        }
+        if (settings.equal_delay && next() != 0 && !scheduled(What::delay, 0)) {
+            schedule(What::delay, next(), 0, pace.delay);
         }
         break;
     case What::leave:

@@ -178,6 +178,7 @@ void Match::Impl::replay_event(const TickFrame& past, const Event& event) {
         Seat& seat = seats[event.slot.value];
         if (event.kind == EventKind::join) {
             seat.in_game = true;
+            hold_neutral(seat);
             seat.name = clean_name(text);
             seat.restored = true;
         } else if (event.kind == EventKind::leave) {

@@ -73,9 +73,7 @@ void MatchRun::check_liveness() {
 void MatchRun::check_blame() {
     std::set<std::uint16_t> liars;
     for (const std::unique_ptr<PeerNode>& each : peers_) {
-        if (each->is_lying() && each->last_slot()) {
-            liars.insert(each->last_slot()->value);
-        }
+        liars.insert(each->slots_lied_in().begin(), each->slots_lied_in().end());
     }
     std::set<std::uint16_t> named;
     for (const Blamed& blamed : host_->blamed()) {
@@ -93,8 +91,11 @@ void MatchRun::check_blame() {
     for (const std::unique_ptr<PeerNode>& each : peers_) {
         // Without a simulation of its own, the server needs more honest players than half.
         const bool has_judge = world_.plan.authority == net::Authority::simulation;
-        if (has_judge && each->is_lying() && each->last_slot() &&
-            each->lies_told() > lies_until_named && !named.contains(each->last_slot()->value)) {
+        const bool is_named =
+            std::any_of(each->slots_lied_in().begin(),
+                        each->slots_lied_in().end(),
+                        [&named](std::uint16_t slot) { return named.contains(slot); });
+        if (has_judge && each->lies_told() > lies_until_named && !is_named) {
             world_.fail(now_, "lied and was not named: " + each->describe());
         }
     }

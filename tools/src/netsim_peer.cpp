@@ -245,12 +245,11 @@ void PeerNode::play(Micros at) {
     if (client.state() == ClientState::preparing) {
         prepare(at);
     }
-    if (!session_ || !session_->driver) {
+    if (!session_ || !session_->driver || client.state() == ClientState::closed) {
         return;
     }
     if (client.state() == ClientState::playing && playing_since_ == net::never) {
         playing_since_ = at;
-        last_slot_ = client.has_slot() ? std::optional(client.slot()) : last_slot_;
         ticket_ = client.has_slot() ? std::optional(client.ticket()) : ticket_;
         ++numbers_.joins;
         numbers_.join_time_max = std::max(numbers_.join_time_max, at - connecting_since_);
@@ -392,6 +391,9 @@ void PeerNode::after(const StateHashes& hashes) {
         lie.state.low ^= 1U;
         lie.sections.back().hash.low ^= 1U;
         ++lies_told_;
+        if (session_->client.has_slot()) {
+            slots_lied_in_.insert(session_->client.slot().value);
+        }
         session_->client.report(lie);
         return;
     }
