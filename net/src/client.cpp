@@ -90,8 +90,9 @@ CloseReason Client::close_reason() const {
     return impl_->close_reason;
 }
 
-void Client::leave(Micros now) {
-    impl_->close_with(now, CloseReason::leaving, Error(NetErrc::closed, {}, "left"), true);
+void Client::leave(Micros now, std::string_view why) {
+    impl_->close_with(
+        now, CloseReason::leaving, Error(NetErrc::closed, {}, std::string(why)), true);
 }
 
 const Manifest& Client::manifest() const {

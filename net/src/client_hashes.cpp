@@ -27,7 +27,7 @@ void ClientHashes::report(const StateHashes& hashes) {
         sections_.resize(states_max * count);
     }
     newest_ = hashes.tick.value;
-    chain_ = next_chain(chain_, hashes.tick, hashes.state);
+    chain_ = next_chain(hasher_, chain_, hashes.tick, hashes.state);
     const std::size_t at = newest_ % states_max;
     states_[at] = hashes.state;
     chains_[at] = chain_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "twinstep/net/wire.hpp"
+#include "twinstep/sim/hash.hpp"
 #include "twinstep/sim/types.hpp"
 
 #include <array>
@@ -61,6 +62,7 @@ private:
     std::uint64_t first_ = 0;
     std::uint64_t newest_ = 0;
     std::uint64_t chain_ = 0;
+    Hasher hasher_;
     std::vector<Hash128> states_;
     std::vector<std::uint64_t> chains_;
     std::vector<std::string> names_;

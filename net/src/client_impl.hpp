@@ -47,6 +47,8 @@ struct Client::Impl {
     void accept(Micros now);
     void close_with(Micros now, CloseReason reason, Error error, bool tell);
     void take_manifest(Micros now, ByteView blob);
+    bool take_session(Micros now, const Manifest& session);
+    void configure_session(Micros now);
     void take_snapshot(Micros now, const wire::BlobOffer& offer, Bytes bytes);
     void begin_at(Micros now, std::uint64_t tick, std::uint64_t chain);
     void prepare_if_complete(Micros now);

@@ -70,14 +70,7 @@ void Client::Impl::accept(Micros now) {
     }
     sealer.emplace(settings.mode, got.keys.up, Direction::up, got.connection_id);
     opener.emplace(settings.mode, got.keys.down, Direction::down);
-    bundle.emplace(accepted.slots, accepted.input_bytes_max);
-    FeedSettings inputs;
-    inputs.rate = accepted.tick_rate;
-    inputs.limits = {accepted.delay_ticks_min, accepted.delay_ticks_max, {}};
-    inputs.round_trip = got.round_trip;
-    inputs.grace = milliseconds(accepted.grace_ms);
-    feed.configure(now, inputs, neutral);
-    status.delay_ticks = feed.delay();
+    configure_session(now);
     snapshot_awaited = accepted.next_tick > 0 && !settings.resume_from;
     blob_in.emplace();
     blob_in->expect(wire::BlobKind::manifest, wire::manifest_bytes_max, slowest_bytes_per_s);
@@ -140,6 +133,9 @@ void Client::Impl::take_manifest(Micros now, ByteView blob) {
             return;
         }
     }
+    if (!take_session(now, *decoded)) {
+        return;
+    }
     const auto bytes = std::as_bytes(std::span(text));
     if (!std::equal(neutral.begin(), neutral.end(), bytes.begin(), bytes.end())) {
         // A relay that had no session at ACCEPT has one now, with its neutral input.
@@ -150,6 +146,45 @@ void Client::Impl::take_manifest(Micros now, ByteView blob) {
     has_manifest = true;
     waiting = "waiting for a snapshot of the match";
     prepare_if_complete(now);
+}
+
+/// A relay that had no session at ACCEPT did not know its slots and tick rate: the manifest says.
+bool Client::Impl::take_session(Micros now, const Manifest& session) {
+    const Result<Setup> setup = setup_of(session);
+    if (!setup || setup->slots == 0 || setup->slots > wire::match_slots_max ||
+        (accepted.has_slot && accepted.slot.value >= setup->slots)) {
+        close_with(now,
+                   CloseReason::protocol_error,
+                   setup ? Error(NetErrc::malformed, "session.slots", "do not fit") : setup.error(),
+                   true);
+        return false;
+    }
+    wire::AcceptPayload known = accepted;
+    known.slots = setup->slots;
+    known.tick_rate = settings.simulation.tick_rate; // Equal, or the manifests would differ.
+    if (!is_usable(known)) {
+        close_with(now,
+                   CloseReason::protocol_error,
+                   Error(NetErrc::malformed, "sim.tick_rate", "out of range"),
+                   true);
+        return false;
+    }
+    if (known.slots != accepted.slots || known.tick_rate != accepted.tick_rate) {
+        accepted = known;
+        configure_session(now);
+    }
+    return true;
+}
+
+void Client::Impl::configure_session(Micros now) {
+    bundle.emplace(accepted.slots, accepted.input_bytes_max);
+    FeedSettings inputs;
+    inputs.rate = accepted.tick_rate;
+    inputs.limits = {accepted.delay_ticks_min, accepted.delay_ticks_max, {}};
+    inputs.round_trip = status.round_trip;
+    inputs.grace = milliseconds(accepted.grace_ms);
+    feed.configure(now, inputs, neutral);
+    status.delay_ticks = feed.delay();
 }
 
 void Client::Impl::take_snapshot(Micros now, const wire::BlobOffer& offer, Bytes bytes) {

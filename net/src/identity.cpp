@@ -25,13 +25,20 @@ Hash128 digest_of_build(const Manifest& manifest) {
 }
 
 std::uint64_t next_chain(std::uint64_t chain, Tick tick, const Hash128& state) {
+    Hasher hasher;
+    return next_chain(hasher, chain, tick, state);
+}
+
+std::uint64_t next_chain(Hasher& hasher, std::uint64_t chain, Tick tick, const Hash128& state) {
     std::array<std::byte, 24> bytes;
     const std::array<std::uint64_t, 3> words{chain, state.low, state.high};
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::uint64_t ordered = detail::little_endian(words[i]);
         std::memcpy(bytes.data() + 8 * i, &ordered, sizeof(ordered));
     }
-    return hash_bytes("twinstep.net.chain", tick, {}, bytes).low;
+    hasher.begin("twinstep.net.chain", tick, {});
+    hasher.update(bytes);
+    return hasher.finish().low;
 }
 
 } // namespace twinstep::net

@@ -47,14 +47,6 @@ std::uint64_t InputWindow::acknowledge(std::uint64_t tick) {
     return beyond;
 }
 
-void InputWindow::jump(std::uint64_t tick) {
-    TWINSTEP_ASSERT(count_ == 0);
-    TWINSTEP_ASSERT(tick >= first_);
-    const std::uint64_t kept = std::min<std::uint64_t>(tick - first_, capacity);
-    first_ = tick - kept;
-    repeat(static_cast<std::size_t>(kept));
-}
-
 ByteView InputWindow::at(std::uint64_t tick) const {
     TWINSTEP_ASSERT(tick >= first_);
     TWINSTEP_ASSERT(tick < next());

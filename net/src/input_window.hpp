@@ -43,10 +43,6 @@ public:
     /// ticks it jumped.
     std::uint64_t acknowledge(std::uint64_t tick);
 
-    /// Moves on to `tick` by repeating the last input in the ticks between, without keeping those
-    /// that cannot be kept. Requires an empty window.
-    void jump(std::uint64_t tick);
-
     /// The input of a tick in the window.
     ByteView at(std::uint64_t tick) const;
 

@@ -185,19 +185,22 @@ Micros Match::Impl::next_wake() const {
         default:
             sooner(peer.next_send);
             if (peer.sender != nullptr && peer.sender->active()) {
-                sooner(peer.sender->next_wake(now_));
+                sooner(peer.sender->next_wake(now_, &join_budget));
             }
             if (peer.receiver != nullptr) {
                 sooner(peer.receiver->next_wake());
             }
         }
     }
-    sooner(search.next_wake());
-    sooner(announce_at);
-    if (donation.active) {
-        sooner(std::min(donation.until, donation.ask_at));
-    }
     if (status.started && !status.ended) {
+        sooner(search.next_wake());
+        sooner(announce_at);
+        if (donation.active) {
+            sooner(std::min(donation.until, donation.ask_at));
+        }
+        if (standing && !status.paused && !deserted()) {
+            sooner(now_); // Somebody is back.
+        }
         if (!agenda.empty() && agenda.front().tick <= next() && event_bytes == 0) {
             sooner(now_);
         }

@@ -154,6 +154,9 @@ void Match::Impl::apply(const ScheduledEvent& event) {
             // Who begins at a snapshot has not seen the event that set it.
             schedule(What::speed, next(), 0, timeline.speed());
         }
+        if (settings.equal_delay && next() != 0 && !scheduled(What::delay, 0)) {
+            schedule(What::delay, next(), 0, pace.delay);
+        }
         break;
     case What::leave:
         empty_seat(event.slot);

@@ -74,6 +74,14 @@ struct Donation {
     std::vector<Hash128> answers;
 };
 
+/// What is adapted to the players.
+struct Pace {
+    std::uint32_t delay = 0; ///< equal_delay: of all players.
+    Micros changed;
+    std::uint64_t settled_at = 0; ///< Margins of before the change do not count.
+    Micros behind_since = never;  ///< pace_median: most are behind.
+};
+
 /// Checks everything a match can be given. Errors: bad_setting with the key and what is allowed.
 Result<void> check_settings(const MatchSettings& settings);
 
@@ -146,6 +154,14 @@ struct Match::Impl {
     void request_resume(Micros now);
     void end(Micros now, CloseReason reason);
 
+    // ---- match_pace.cpp
+    // -----------------------------------------------------------------------------
+    void begin_pace(Micros now);
+    void look_at_pace(Micros now);
+    void adapt_delay(Micros now);
+    void adapt_stretch(Micros now);
+    void set_delay(Micros now, std::uint32_t ticks);
+
     // ---- match_joins.cpp: how a peer gets to the edge
     // --------------------------------------------
     void settle(Micros now, Peer& peer);
@@ -169,6 +185,7 @@ struct Match::Impl {
     void want_snapshot(Micros now);
     void give_snapshot(Tick tick, ByteView bytes);
     void check_transfer(Micros now, Peer& peer);
+    void check_upload(Micros now, Peer& peer);
     Result<void> on_blob(Micros now, Peer& peer, const wire::Frame& in);
     void on_blob_complete(Micros now, Peer& peer);
 
@@ -268,6 +285,7 @@ struct Match::Impl {
     std::vector<Announcement> announcements;
     Micros announce_at = never;
 
+    Pace pace;
     Micros now_; ///< Of the call that is under way.
     Policy policy = Policy::deadline;
     bool pause_wanted = false; ///< The open tick is the last before a pause.

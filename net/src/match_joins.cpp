@@ -114,8 +114,8 @@ void Match::Impl::try_join(Micros now, Peer& peer) {
         std::max<std::int64_t>(peer.round_trip.value, 0) / timeline.period().value + 1);
     const std::uint64_t behind = next() - peer.ack;
     // Who has played is not asked how far it is, but has to speak of ticks that are still open.
-    const bool through = peer.played ? seat->heard_below > next()
-                                     : peer.reached + near_ticks >= peer.ack;
+    const bool through =
+        peer.played ? seat->heard_below > next() : peer.reached + near_ticks >= peer.ack;
     if (behind > std::max<std::uint64_t>(near_ticks + trip, 32) || !through) {
         return;
     }

@@ -299,6 +299,7 @@ void Match::Impl::check_peers(Micros now) {
             close_peer(peer, end_reason);
         } else {
             check_transfer(now, peer);
+            check_upload(now, peer);
             settle(now, peer);
             if (is_following(peer) && !ring.covers(peer.ack)) {
                 need_snapshot(peer);

@@ -55,7 +55,8 @@ void Match::Impl::serve_snapshot(Micros now, Peer& peer) {
     }
     if (!is_usable(peer)) {
         // One that a spectator may not see yet, or that is not hashed yet, is waited for.
-        const bool later = held && ring.covers(held->tick) &&
+        const bool later =
+            held && ring.covers(held->tick) &&
             (held->tick > edge_of(peer) || (!held->has_chain && held->tick > history.last()));
         if (!later) {
             want_snapshot(now);
@@ -128,6 +129,15 @@ void Match::Impl::check_transfer(Micros now, Peer& peer) {
     }
 }
 
+void Match::Impl::check_upload(Micros now, Peer& peer) {
+    if (peer.receiver == nullptr || (donation.active && &peers[donation.donor] == &peer)) {
+        return;
+    }
+    if (auto upload = peer.receiver->advance(now); !upload && !has_session) {
+        close_peer(peer, CloseReason::too_slow, "a transfer took too long");
+    }
+}
+
 Result<void> Match::Impl::on_blob(Micros now, Peer& peer, const wire::Frame& in) {
     if (in.type == wire::FrameType::blob_ack) {
         const auto ack = wire::decode_blob_ack(in.body);
@@ -147,7 +157,13 @@ Result<void> Match::Impl::on_blob(Micros now, Peer& peer, const wire::Frame& in)
     }
     if (in.type == wire::FrameType::blob_offer) {
         const auto offer = wire::decode_blob_offer(in.body);
-        return offer ? peer.receiver->on_offer(now, *offer) : fail(offer.error());
+        if (!offer) {
+            return fail(offer.error());
+        }
+        auto taken = peer.receiver->on_offer(now, *offer);
+        // One that comes after its time, or that nobody asked for, is not worth a connection.
+        const bool ignored = !taken && taken.error().code == NetErrc::refused;
+        return ignored ? Result<void>{} : taken;
     }
     const auto chunk = wire::decode_blob_chunk(in.body);
     if (!chunk) {
@@ -169,6 +185,7 @@ void Match::Impl::on_blob_complete(Micros now, Peer& peer) {
         if (!has_session && !take_manifest(now, peer.build, peer.receiver->bytes())) {
             close_peer(peer, CloseReason::different_simulation, "the manifest cannot be used");
         }
+        peer.receiver->stop(); // Frees the bytes; duplicates are still acknowledged.
         return;
     }
     if (donation.active && &peers[donation.donor] == &peer) {

@@ -14,6 +14,7 @@ void Match::Impl::begin(Micros now) {
     timeline.begin(now, Tick{0}, settings.tick_rate);
     open_tick();
     events.on_note(settings.id, "match_started", "");
+    begin_pace(now);
     for (Peer& peer : peers) {
         if (peer.phase != PeerPhase::ready) {
             continue;
@@ -225,6 +226,7 @@ void Match::Impl::after_close(Micros now) {
     if (next() % 64 == 0) {
         check_silence();
     }
+    look_at_pace(now);
     if (pause_wanted) {
         pause_wanted = false;
         status.paused = true;

@@ -5,6 +5,8 @@
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace twinstep::net {
@@ -23,7 +25,8 @@ struct Player::Impl {
     }
 
     Result<void> prepare(Micros now);
-    void sample(Micros now);
+    Result<void> sample(Micros now);
+    Result<std::uint64_t> drive(std::uint64_t ticks);
     Result<std::uint64_t> step(Micros now);
     void donate(Micros now);
 
@@ -44,14 +47,16 @@ struct Player::Impl {
     Bytes input;
     Bytes snapshot;
     bool started = false;
-    bool told = false;    ///< The end was reported.
-    bool drained = false; ///< Nothing of what has arrived can be played any more.
+    std::optional<Error> own_error; ///< Why this side gave up.
+    bool told = false;              ///< The end was reported.
+    bool drained = false;           ///< Nothing of what has arrived can be played any more.
     bool connected = false;
 };
 
 tl::unexpected<Error> Player::Impl::give_up(Micros now, Error error) {
-    client.leave(now);
+    client.leave(now, to_string(error));
     told = true;
+    own_error = error;
     return fail(std::move(error));
 }
 
@@ -88,24 +93,27 @@ Result<void> Player::Impl::prepare(Micros now) {
     return {};
 }
 
-void Player::Impl::sample(Micros now) {
+Result<void> Player::Impl::sample(Micros now) {
     for (std::uint64_t wanted = client.inputs_wanted(now); wanted > 0; --wanted) {
         input.clear();
         settings.sample(client.input_tick(), input);
+        if (input.size() > client.accepted().input_bytes_max) {
+            return fail(Error(NetErrc::bad_setting,
+                              "input_bytes_max",
+                              "an input has " + std::to_string(input.size()) +
+                                  " bytes, the match allows " +
+                                  std::to_string(client.accepted().input_bytes_max)));
+        }
         client.give_input(input);
     }
+    return {};
 }
 
-Result<std::uint64_t> Player::Impl::step(Micros now) {
-    if (client.status().speed_per_mille != speed_per_mille) {
-        speed_per_mille = client.status().speed_per_mille;
-        pace.set_speed(speed_per_mille);
-    }
-    const std::uint32_t due = pace.due(now, client.backlog());
-    if (due == 0) {
+Result<std::uint64_t> Player::Impl::drive(std::uint64_t ticks) {
+    if (ticks == 0) {
         return 0;
     }
-    const Result<Advance> advanced = driver.advance(due);
+    const Result<Advance> advanced = driver.advance(ticks);
     if (!advanced) {
         return fail(advanced.error());
     }
@@ -113,9 +121,35 @@ Result<std::uint64_t> Player::Impl::step(Micros now) {
     return advanced->ticks;
 }
 
+Result<std::uint64_t> Player::Impl::step(Micros now) {
+    if (client.status().speed_per_mille != speed_per_mille) {
+        speed_per_mille = client.status().speed_per_mille;
+        pace.set_speed(speed_per_mille);
+    }
+    const std::uint64_t due = pace.due(now, client.backlog());
+    // A snapshot is wanted of one state: all donors must give the same.
+    const std::uint64_t at = simulation->tick().value;
+    const std::optional<Tick> wanted = client.snapshot_wanted();
+    const bool on_the_way = wanted && wanted->value > at && wanted->value - at < due;
+    const std::uint64_t first = on_the_way ? wanted->value - at : due;
+    Result<std::uint64_t> steps = drive(first);
+    if (!steps) {
+        return steps;
+    }
+    donate(now);
+    if (first < due && *steps == first) {
+        const Result<std::uint64_t> more = drive(due - first);
+        if (!more) {
+            return more;
+        }
+        *steps += *more;
+    }
+    return steps;
+}
+
 void Player::Impl::donate(Micros now) {
     const std::optional<Tick> wanted = client.snapshot_wanted();
-    if (wanted && simulation->tick() >= *wanted) {
+    if (wanted && simulation->tick() >= *wanted && client.state() != ClientState::closed) {
         simulation->save(snapshot);
         client.give_snapshot(now, simulation->tick(), snapshot);
     }
@@ -163,14 +197,10 @@ Result<std::uint64_t> Player::advance(Micros now, Outbox& out) {
     Result<std::uint64_t> steps = 0;
     const ClientState state = impl.client.state();
     const bool plays = state == ClientState::waiting || state == ClientState::playing;
-    if (plays) {
-        impl.sample(now);
-    }
     if (plays || (state == ClientState::closed && impl.drains())) {
-        steps = impl.step(now);
-        if (steps) {
-            impl.donate(now);
-        } else {
+        const Result<void> sampled = plays ? impl.sample(now) : Result<void>();
+        steps = sampled ? impl.step(now) : Result<std::uint64_t>(fail(sampled.error()));
+        if (!steps) {
             impl.give_up(now, steps.error());
         }
     }
@@ -217,6 +247,7 @@ Result<void> Player::reconnect(Micros now) {
     impl.client = std::move(*client);
     impl.told = false;
     impl.drained = false;
+    impl.own_error.reset();
     return {};
 }
 
@@ -231,6 +262,10 @@ bool Player::has_started() const {
 
 bool Player::is_closed() const {
     return impl_->client.state() == ClientState::closed;
+}
+
+const Error& Player::error() const {
+    return impl_->own_error ? *impl_->own_error : impl_->client.close_error();
 }
 
 std::string_view Player::waiting_for() const {

@@ -5,8 +5,8 @@
     decode_net.py PATH...             prints one JSON object a datagram
     decode_net.py --summary PATH...   prints one a file: how many of each packet and frame
 
-A capture is text: `up HEX` or `down HEX` on each line, `+N` behind the digits for N more zeros, then
-perhaps `bad`: such a datagram must be refused. `#` begins a comment; the first line that says
+A capture is text: `up HEX` or `down HEX` on each line, `+N` behind the digits for N more zeros,
+then perhaps `bad`: such a datagram must be refused. `#` begins a comment; the last one that says
 `slots N, neutral HEX` gives what both sides know from ACCEPT. Data packets are those of plain mode.
 Exit codes: 0 everything is as it should be, 1 it is not, 2 usage, 6 there was no datagram.
 """

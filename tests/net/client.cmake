@@ -4,6 +4,9 @@ twinstep_add_tests(
     SOURCES
         ../support/allocation_counter.cpp
         client_delay_test.cpp
+        client_hostile_test.cpp
+        client_match_test.cpp
+        client_parts_test.cpp
         client_session_test.cpp
     LIBRARIES twinstep::net
     LABELS net

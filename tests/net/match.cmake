@@ -4,9 +4,13 @@ twinstep_add_tests(
     SOURCES
         match_hashes_test.cpp
         match_joins_test.cpp
+        match_pace_test.cpp
         match_parts_test.cpp
         match_players_test.cpp
+        match_settings_test.cpp
         match_ticks_test.cpp
+        match_wake_test.cpp
+        server_simulation_test.cpp
     LIBRARIES twinstep::net twinstep::sim
 )
 # The pieces are private: their tests look into the module.

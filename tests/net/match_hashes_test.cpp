@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Whose hash is right, and how quickly the first wrong tick and section are known.
-#include "match_support.hpp"
-
 #include "desync_search.hpp"
 #include "hash_votes.hpp"
-
+#include "match_support.hpp"
 #include "test_random.hpp"
 
 #include <algorithm>
@@ -29,8 +27,10 @@ Judgement<std::uint32_t> judge_text(std::string_view text, bool closed) {
             values[i] = static_cast<std::uint32_t>(text[i]);
         }
     }
-    return judge<std::uint32_t>(
-        std::span(values).first(text.size()), reported, mask_of(static_cast<int>(text.size())), closed);
+    return judge<std::uint32_t>(std::span(values).first(text.size()),
+                                reported,
+                                mask_of(static_cast<int>(text.size())),
+                                closed);
 }
 
 } // namespace
@@ -171,8 +171,8 @@ TEST_CASE("server's authority: a planted fault is named with tick, section and s
         bed.run(seconds(2));
         CHECK(bed.journal.verdicts.size() == 1); // Once.
         for (const auto& peer : bed.peers) {
-            CHECK(peer->verdicts ==
-                  std::vector<std::string>{std::to_string(fault) + " " + std::to_string(victim) + " b"});
+            CHECK(peer->verdicts == std::vector<std::string>{std::to_string(fault) + " " +
+                                                             std::to_string(victim) + " b"});
             CHECK(peer->connected); // Nobody is kicked.
         }
         CHECK(bed.match.status().players == 3);

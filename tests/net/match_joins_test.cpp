@@ -101,8 +101,7 @@ TEST_CASE("a late joiner gets a snapshot, catches up and joins ahead of its inpu
     CHECK(bed.match.player_state(Slot{2}) == PlayerState::live);
 }
 
-TEST_CASE("a megabyte joins in six seconds and the others see no late tick",
-          "[net][match][join]") {
+TEST_CASE("a megabyte joins in six seconds and the others see no late tick", "[net][match][join]") {
     Running running(Running::make(), 1);
     Bed& bed = running.bed;
     running.run(seconds(35));

@@ -2,10 +2,9 @@
 // The pieces a match is made of, each alone.
 #include "input_ring.hpp"
 #include "player_table.hpp"
+#include "test_random.hpp"
 #include "tick_ring.hpp"
 #include "tick_timeline.hpp"
-
-#include "test_random.hpp"
 
 #include "twinstep/sim/frame.hpp"
 
@@ -151,9 +150,11 @@ TEST_CASE("tick ring is bounded in bytes too", "[net][match][unit]") {
 TEST_CASE("names are cut to what may be shown", "[net][match][unit]") {
     CHECK(clean_name("Ada") == "Ada");
     CHECK(clean_name("a\nb\x1b[31mc") == "ab[31mc");
-    CHECK(clean_name("\xE2\x80\xAE" "abc") == "abc"); // Right-to-left override.
+    CHECK(clean_name("\xE2\x80\xAE"
+                     "abc") == "abc"); // Right-to-left override.
     CHECK(clean_name("\xC3\xA9t\xC3\xA9") == "\xC3\xA9t\xC3\xA9");
-    CHECK(clean_name("\xFF\xC0\x80" "x\xED\xA0\x80") == "x");
+    CHECK(clean_name("\xFF\xC0\x80"
+                     "x\xED\xA0\x80") == "x");
     CHECK(clean_name(std::string(31, 'a') + "\xC3\xA9") == std::string(31, 'a'));
     CHECK(clean_name(std::string(100, 'a')).size() == 32);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Who plays: lobby, seats, absence and return, tickets, spectators, strangers, inputs at the edges.
 #include "match_support.hpp"
-
 #include "player_table.hpp"
 
 #include <algorithm>
@@ -474,10 +473,8 @@ TEST_CASE("a relay takes its session from the first player", "[net][match][unit]
     writer.text(std::string_view("\0\0", 2));
     encode_manifest(manifest, *blob);
     TestPeer& bringer = *bed.peers[0];
-    bringer.sender.start(bed.now,
-                         make_blob_offer(1, wire::BlobKind::manifest, Tick{0}, *blob, 0),
-                         blob,
-                         1U << 20U);
+    bringer.sender.start(
+        bed.now, make_blob_offer(1, wire::BlobKind::manifest, Tick{0}, *blob, 0), blob, 1U << 20U);
     CHECK(bed.match.expects_upload(bringer.index));
     bed.run(seconds(2));
     REQUIRE(bed.journal.manifests.size() == 1);

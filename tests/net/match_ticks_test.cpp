@@ -82,6 +82,20 @@ TEST_CASE("deadline: a silent player costs the grace and is substituted", "[net]
     CHECK(bed.match.player_state(Slot{1}) == PlayerState::live);
 }
 
+TEST_CASE("whoever has not spoken yet is filled in with the neutral input", "[net][match][unit]") {
+    Bed bed;
+    bed.add("p0");
+    bed.add("p1").gives_inputs = false;
+    REQUIRE(bed.peers[0]->connect());
+    REQUIRE(bed.peers[1]->connect());
+    bed.run(seconds(1));
+    for (const Bytes& encoded : bed.journal.frames) {
+        const TickFrame frame = frame_at(encoded);
+        REQUIRE(frame.at(Slot{1}).substituted);
+        REQUIRE(frame.input(Slot{1}).size() == 2);
+    }
+}
+
 TEST_CASE("neutral filler fills in the neutral input", "[net][match][unit]") {
     MatchSettings settings = Bed::defaults();
     settings.filler = Filler::neutral;
@@ -116,8 +130,7 @@ TEST_CASE("a bot that stops talking at tick 500 delays nobody", "[net][match][th
         CHECK(substituted(bed.journal, Slot{slot}) == 0);
     }
     // Absent players are not waited for: the last seconds are on time.
-    const Micros worst =
-        *std::max_element(bed.journal.lates.end() - 300, bed.journal.lates.end());
+    const Micros worst = *std::max_element(bed.journal.lates.end() - 300, bed.journal.lates.end());
     CHECK(worst <= milliseconds(1));
     CHECK(bed.match.status().substituted_absent > 350);
 }

@@ -123,9 +123,9 @@ class ServeTest(CommandTest):
     def server(self, *arguments, **named):
         return Server(self.folder, *arguments, **named)
 
-    def join(self, server, *arguments, game="marine"):
+    def join(self, server, *arguments, game="marine", program=TWINSTEP):
         player = subprocess.Popen(
-            [TWINSTEP, "join", server.address, game, "--json", *map(str, arguments)],
+            [program, "join", server.address, game, "--json", *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )

@@ -111,8 +111,9 @@ public:
     /// Why it is closed: the reason's error with the other side's text.
     const Error& close_error() const;
     CloseReason close_reason() const;
-    /// Says goodbye; the datagrams go out with the next advance calls.
-    void leave(Micros now);
+    /// Says goodbye; the datagrams go out with the next advance calls. `why` is for the server's
+    /// log and for close_error().
+    void leave(Micros now, std::string_view why = "left");
 
     /// From `preparing` on: the session's manifest, checked against this build.
     const Manifest& manifest() const;

@@ -80,22 +80,50 @@ struct Admitted {
     wire::Random16 ticket{};
 };
 
-/// What a match tells its owner, from inside its own calls; views are valid during the call.
+/// What a match tells its owner, from inside its own calls; views are valid during the call. An owner
+/// overrides what it needs.
 class MatchEvents {
 public:
     virtual ~MatchEvents() = default;
 
     /// A tick is closed. `late` is how long after its due time.
-    virtual void on_closed(MatchId match, Tick tick, ByteView frame, Micros late) = 0;
-    /// Authority::simulation: a snapshot of any state from `tick` on is wanted:
-    /// Match::give_snapshot.
-    virtual void on_snapshot_wanted(MatchId match, Tick tick) = 0;
-    virtual void on_player(MatchId match, Slot slot, PlayerState state, Tick tick) = 0;
-    virtual void on_verdict(MatchId match, const wire::Verdict& verdict) = 0;
+    virtual void on_closed(MatchId match, Tick tick, ByteView frame, Micros late) {
+        static_cast<void>(match);
+        static_cast<void>(tick);
+        static_cast<void>(frame);
+        static_cast<void>(late);
+    }
+
+    /// Authority::simulation: a snapshot of any state from `tick` on is wanted: Match::give_snapshot.
+    virtual void on_snapshot_wanted(MatchId match, Tick tick) {
+        static_cast<void>(match);
+        static_cast<void>(tick);
+    }
+
+    virtual void on_player(MatchId match, Slot slot, PlayerState state, Tick tick) {
+        static_cast<void>(match);
+        static_cast<void>(slot);
+        static_cast<void>(state);
+        static_cast<void>(tick);
+    }
+
+    virtual void on_verdict(MatchId match, const wire::Verdict& verdict) {
+        static_cast<void>(match);
+        static_cast<void>(verdict);
+    }
+
     /// A relay has its session.
-    virtual void on_manifest(MatchId match, const Manifest& manifest) = 0;
+    virtual void on_manifest(MatchId match, const Manifest& manifest) {
+        static_cast<void>(match);
+        static_cast<void>(manifest);
+    }
+
     /// One line for the log: a snake_case event and its details.
-    virtual void on_note(MatchId match, std::string_view event, std::string_view details) = 0;
+    virtual void on_note(MatchId match, std::string_view event, std::string_view details) {
+        static_cast<void>(match);
+        static_cast<void>(event);
+        static_cast<void>(details);
+    }
 };
 
 /// How a match is doing; counters only grow.

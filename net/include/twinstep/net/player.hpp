@@ -65,6 +65,8 @@ public:
     /// True from the first call of `started` on.
     bool has_started() const;
     bool is_closed() const;
+    /// Why it is over, once it is: what advance() said, or the client's close_error().
+    const Error& error() const;
     /// Why nothing moves, for people; empty while ticks flow.
     std::string_view waiting_for() const;
 
