@@ -8,6 +8,9 @@ file(MAKE_DIRECTORY "${twinstep_headers}")
 
 # twinstep_header_package(TARGET ENTRIES...): an imported target, and links to what it needs of /usr/include.
 function(twinstep_header_package target)
+    if(TARGET ${target})
+        return() # Another module has asked for it.
+    endif()
     foreach(entry IN LISTS ARGN)
         find_path(twinstep_found_${entry} "${entry}" PATHS /usr/include /usr/local/include NO_DEFAULT_PATH REQUIRED)
         file(CREATE_LINK "${twinstep_found_${entry}}/${entry}" "${twinstep_headers}/${entry}" SYMBOLIC)

@@ -114,7 +114,7 @@ Result<void> check_small(const Frame& frame) {
 
 Result<void> check_data(bool up, ByteView datagram, const WireContext& context) {
     ByteReader reader(datagram);
-    if (reader.u8("flags") != 0x40) {
+    if (reader.u8("flags") != data_flags) {
         reader.fail(SimErrc::malformed, "flags");
     }
     reader.u16("connection");

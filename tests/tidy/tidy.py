@@ -74,12 +74,13 @@ MAY_USE_THIRD_PARTY = {
 THIRD_PARTY = {"boost", "cereal", "fmt", "spdlog", "tl", "CLI", "catch2", "benchmark", "nlohmann",
                "xxhash.h", "zstd.h", "sodium.h"}
 SOCKETS = r"^(boost/(asio|beast)(/|\.hpp)|sys/socket\.h|netinet/|arpa/|winsock2?\.h)"
-PORT = r"^net/(src|include/twinstep/net)/(.*[/_])?port([/_.]|$)"
+PORT = (r"^net/(src|include/twinstep/net)/(.*[/_])?port([/_.]|$)"
+        r"|^tools/src/serve_(http_port|supervisor)\.cpp$")
 
 EXTENSIONS = {".cpp", ".hpp", ".cmake", ".in", ".txt", ".md", ".py", ".sh", ".json", ".ndjson",
-              ".csv", ".twin", ".lmp"}
+              ".csv", ".twin", ".lmp", ".bin", ".service", ".yaml"}
 BARE_NAMES = {"dev", ".ci/run", "LICENSE", ".gitignore", ".gitattributes", ".clang-format",
-              ".clang-tidy", "sim/.clang-tidy"}
+              ".clang-tidy", "sim/.clang-tidy", "docs/deploy/Dockerfile"}
 COLUMNS_MAX = 100
 CPP_LINES_MAX = 800
 ROOM_TARGET = r"\btwinstep(::|_)(timer|sim|replay|net|tools)\b"

@@ -188,7 +188,8 @@ Exit join(Context& context, const JoinOptions& options) {
     }
     const auto addresses = net::resolve(options.server);
     if (!addresses) {
-        return Context::refuse(addresses.error());
+        const Exit exit = Context::refuse(addresses.error());
+        return addresses.error().code == net::NetErrc::bad_setting ? Exit::usage : exit;
     }
     heed_stop_signals();
     for (std::size_t i = 0; i < addresses->size(); ++i) {

@@ -46,7 +46,7 @@ private:
 } // namespace
 
 HostNode::HostNode(World& world, net::NodeIndex index)
-    : Node(world, index, clock_of(world.plan.seed, 0))
+    : Node(world, index, clock_in(world, 0))
     , entropy_(world.plan.seed, 1) {}
 
 HostNode::~HostNode() = default;
@@ -64,18 +64,19 @@ net::MatchSettings HostNode::match_settings() const {
     net::MatchSettings settings;
     settings.tick_rate = world_.rate;
     settings.slots = plan.slots;
-    std::uint16_t absent = 0;
+    // Who may be gone before the match begins is not waited for.
+    std::uint16_t start_players = 0;
     for (std::uint16_t peer = 1; peer <= plan.peers; ++peer) {
-        absent = static_cast<std::uint16_t>(
-            absent + (std::any_of(plan.faults.begin(),
-                                  plan.faults.end(),
-                                  [peer](const Fault& fault) {
-                                      return fault.kind == FaultKind::late && fault.peer == peer;
-                                  })
-                          ? 1
-                          : 0));
+        const bool may_be_gone =
+            std::any_of(plan.faults.begin(), plan.faults.end(), [peer](const Fault& fault) {
+                return fault.peer == peer &&
+                       (fault.kind == FaultKind::late ||
+                        ((fault.kind == FaultKind::crash || fault.kind == FaultKind::leave) &&
+                         fault.at < net::seconds(20)));
+            });
+        start_players = static_cast<std::uint16_t>(start_players + (may_be_gone ? 0 : 1));
     }
-    settings.start_players = static_cast<std::uint16_t>(plan.peers - absent);
+    settings.start_players = std::max<std::uint16_t>(1, start_players);
     settings.policy = plan.policy;
     settings.authority = plan.authority;
     settings.filler = plan.filler;
@@ -83,8 +84,8 @@ net::MatchSettings HostNode::match_settings() const {
     settings.spectator_delay = plan.spectator_delay;
     settings.hash_interval_ticks = plan.hash_interval_ticks;
     settings.neutral = world_.game.neutral;
-    settings.input_bytes_max = static_cast<std::uint16_t>(
-        std::min<std::size_t>(64, 1'000U / settings.slots - 2));
+    settings.input_bytes_max =
+        static_cast<std::uint16_t>(std::min<std::size_t>(64, 1'000U / settings.slots - 2));
     settings.accepts_input = world_.game.accepts;
     settings.manifest = make_manifest(simulation_->info(), plan.setup);
     return settings;
@@ -107,7 +108,7 @@ Result<void> HostNode::start(Micros at) {
         return fail(match.error());
     }
     match_ = *match;
-    driver_ = std::make_unique<Driver>(*simulation_, *this);
+    server_.emplace(*simulation_);
     if (world_.options.record) {
         // The head is the first write; then each tick has one until a chunk ends.
         std::optional<std::uint64_t> lost;
@@ -122,13 +123,10 @@ Result<void> HostNode::start(Micros at) {
             return fail(recorder.error());
         }
         recorder_.emplace(std::move(*recorder));
-        driver_->add(*recorder_);
+        server_->add(*recorder_);
     }
-    driver_->add(*this);
+    server_->add(*this);
     world_.truth.states.push_back(simulation_->hash().state);
-    if (world_.plan.authority == net::Authority::simulation) {
-        match_->give_hashes(simulation_->hash());
-    }
     plan_wake(at);
     return {};
 }
@@ -164,17 +162,25 @@ void HostNode::check_memory(Micros) {
 }
 
 void HostNode::simulate(Micros at) {
-    const Result<Advance> advanced = driver_->advance(UINT64_MAX);
-    if (!advanced) {
-        world_.fail(
-            at, "the server's simulation refuses a closed tick: " + to_string(advanced.error()));
-        closed_.clear();
+    const bool is_judge = world_.plan.authority == net::Authority::simulation;
+    for (std::uint64_t steps = 1; steps != 0;) {
+        const Result<Advance> advanced = server_->advance(UINT64_MAX);
+        if (!advanced) {
+            world_.fail(at, "the server's simulation stops: " + to_string(advanced.error()));
+            return;
+        }
+        steps = advanced->ticks;
+        for (const StateHashes* hashes = server_->hashes(); hashes != nullptr;
+             hashes = server_->hashes()) {
+            if (is_judge) {
+                match_->give_hashes(*hashes);
+            }
+            server_->take_hashes();
+        }
     }
-    if (snapshot_wanted_ && simulation_->tick() >= *snapshot_wanted_) {
-        Bytes snapshot;
-        simulation_->save(snapshot);
-        snapshot_wanted_.reset();
-        match_->give_snapshot(local(at), simulation_->tick(), snapshot);
+    if (server_->snapshot_tick()) {
+        match_->give_snapshot(local(at), *server_->snapshot_tick(), server_->snapshot());
+        server_->take_snapshot();
     }
 }
 
@@ -188,10 +194,16 @@ void HostNode::on_closed(net::MatchId, Tick tick, ByteView frame, Micros late) {
     }
     truth.frames.push_back(checksum64(frame));
     truth.closed_at.push_back(now_);
-    closed_.emplace_back(frame.begin(), frame.end());
+    if (!server_->offer(tick, frame)) {
+        world_.fail(now_, "the server's simulation takes no more ticks");
+    }
     late_closes_ += late > world_.plan.grace + tick_time(world_.rate, 2) ? 1U : 0U;
     world_.network.log().mix(
         static_cast<std::uint64_t>(now_.value), tick.value, truth.frames.back());
+    if (world_.options.plant == Plant::false_blame && tick == world_.options.plant_tick) {
+        world_.plant_fired = true;
+        on_verdict(1, {net::wire::Blame::peer, tick.value, true, Slot{0}, {}});
+    }
     if (world_.options.plant == Plant::closed_twice && tick == world_.options.plant_tick) {
         world_.plant_fired = true;
         on_closed(1, tick, frame, late);
@@ -200,7 +212,7 @@ void HostNode::on_closed(net::MatchId, Tick tick, ByteView frame, Micros late) {
 
 void HostNode::on_snapshot_wanted(net::MatchId, Tick tick) {
     world_.note(now_, "snapshot wanted of tick " + std::to_string(tick.value));
-    snapshot_wanted_ = tick;
+    server_->want_snapshot(tick);
 }
 
 void HostNode::on_player(net::MatchId, Slot slot, net::PlayerState state, Tick tick) {
@@ -230,23 +242,8 @@ void HostNode::on_note(net::MatchId, std::string_view event, std::string_view de
     world_.note(now_, "server: " + std::string(event) + " " + std::string(details));
 }
 
-Result<Supply> HostNode::next(Tick, TickFrame& frame) {
-    if (closed_.empty()) {
-        return Supply::not_yet;
-    }
-    const Result<void> decoded = decode_frame(closed_.front(), frame);
-    closed_.pop_front();
-    if (!decoded) {
-        return tl::unexpected<Error>(decoded.error());
-    }
-    return Supply::ready;
-}
-
 void HostNode::after(const StateHashes& hashes) {
     world_.truth.states.push_back(hashes.state);
-    if (world_.plan.authority == net::Authority::simulation) {
-        match_->give_hashes(hashes);
-    }
 }
 
 Result<Bytes> HostNode::finish_recording() {

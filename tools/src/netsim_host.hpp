@@ -6,20 +6,19 @@
 
 #include "twinstep/net/host.hpp"
 #include "twinstep/net/match.hpp"
+#include "twinstep/net/server_simulation.hpp"
 #include "twinstep/replay/recorder.hpp"
 #include "twinstep/sim/driver.hpp"
 
-#include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 namespace twinstep::tools::netsim {
 
 /// The server. Its own simulation is the oracle in every match; it is the match's authority too
 /// where the plan says so. Everything that is closed goes through it and into the recording.
-class HostNode final : public Node, public net::MatchEvents, public Source, public Observer {
+class HostNode final : public Node, public net::MatchEvents, public Observer {
 public:
     HostNode(World& world, net::NodeIndex index);
     ~HostNode() override;
@@ -57,7 +56,6 @@ private:
     void on_manifest(net::MatchId match, const Manifest& manifest) override;
     void on_note(net::MatchId match, std::string_view event, std::string_view details) override;
 
-    Result<Supply> next(Tick tick, TickFrame& frame) override;
     void after(const StateHashes& hashes) override;
 
     net::HostSettings host_settings() const;
@@ -71,9 +69,7 @@ private:
     std::unique_ptr<Simulation> simulation_;
     Bytes recording_;
     std::optional<replay::Recorder> recorder_;
-    std::unique_ptr<Driver> driver_;
-    std::deque<Bytes> closed_;
-    std::optional<Tick> snapshot_wanted_;
+    std::optional<net::ServerSimulation> server_;
     std::vector<Blamed> blamed_;
     net::Micros now_; ///< True time of the call under way.
     std::uint64_t late_closes_ = 0;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace twinstep::tools::netsim {
@@ -48,8 +49,8 @@ public:
     std::uint64_t tick() const;
     std::optional<Slot> slot() const;
 
-    /// The last slot it had.
-    std::optional<Slot> last_slot() const { return last_slot_; }
+    /// Slots it has lied in.
+    const std::set<std::uint16_t>& slots_lied_in() const { return slots_lied_in_; }
 
     /// Why it is not playing, for people.
     std::string describe() const;
@@ -104,7 +105,7 @@ private:
     net::Micros next_frame_;
     std::unique_ptr<Session> session_;
     std::optional<net::wire::Random16> ticket_;
-    std::optional<Slot> last_slot_;
+    std::set<std::uint16_t> slots_lied_in_;
     bool here_ = false;
     bool leaving_ = false;
     bool lying_ = false;

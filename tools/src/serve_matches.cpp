@@ -38,22 +38,6 @@ std::uint64_t drawn_seed() {
 
 } // namespace
 
-/// A match that the host knows, or whose recording is not closed yet.
-struct Matches::Open {
-    net::MatchId id = 0;
-    bool simulated = false;
-    bool known = false;      ///< To the host.
-    bool finishing = false;  ///< The worker was told that no more ticks come.
-    bool finished = false;   ///< It has closed the recording.
-    bool end_wanted = false; ///< Something went wrong inside a callback.
-    bool lost = false;       ///< The simulation cannot follow any more.
-    bool was_started = false;
-    std::optional<net::Micros> ended_at;
-    std::string recording; ///< Path of the file, as it is now; empty: none.
-    bool recording_stopped = false;
-    std::string resumed_from;
-};
-
 Matches::Matches(const ServeSettings& settings,
                  const GameEntry* entry,
                  std::map<std::string, std::string> game_config,
@@ -120,7 +104,11 @@ Matches::simulate(Open& open, const Setup& setup, const Manifest* expected, Mani
         }
     }
     open.simulated = true;
-    return std::make_unique<MatchSimulation>(std::move(simulation), std::move(recorder));
+    auto made = std::make_unique<MatchSimulation>(std::move(simulation), std::move(recorder));
+    if (!settings_.evidence_dir.empty()) {
+        made->keep_evidence();
+    }
+    return made;
 }
 
 Result<void> Matches::start(std::unique_ptr<Open> open,
@@ -300,6 +288,13 @@ void Matches::on_done(WorkDone& done) {
             match->give_snapshot(net::monotonic_now(), done.hashes.tick, done.snapshot);
         }
         break;
+    case WorkDone::Kind::evidence:
+        if (done.error.code) {
+            log_.warn("evidence_not_written", {{"match", id}, {"error", to_string(done.error)}});
+        } else {
+            log_.info("evidence_written", {{"match", id}, {"file", done.path}});
+        }
+        break;
     case WorkDone::Kind::recording_stopped:
         ++past_.recordings_stopped;
         open.recording_stopped = true;
@@ -342,22 +337,6 @@ bool Matches::has_room(net::MatchId id) const {
     return false;
 }
 
-namespace {
-
-void add(net::MatchStatus& sum, const net::MatchStatus& one) {
-    sum.ticks_closed += one.ticks_closed;
-    sum.substituted_late += one.substituted_late;
-    sum.substituted_absent += one.substituted_absent;
-    sum.overruns += one.overruns;
-    sum.equivocations += one.equivocations;
-    sum.out_of_range += one.out_of_range;
-    sum.desyncs += one.desyncs;
-    sum.snapshots_sent += one.snapshots_sent;
-    sum.snapshot_bytes += one.snapshot_bytes;
-}
-
-} // namespace
-
 void Matches::maintain(net::Micros now, bool may_open) {
     std::size_t alive = 0;
     bool room = false;
@@ -381,7 +360,7 @@ void Matches::maintain(net::Micros now, bool may_open) {
             finish(open);
         }
         if (match != nullptr && open.ended_at && now - *open.ended_at >= farewell) {
-            add(past_.sum, match->status());
+            add_counters(past_.sum, match->status());
             host_->close_match(open.id);
             open.known = false;
         }
@@ -439,61 +418,6 @@ bool Matches::all_over() const {
         open_.begin(), open_.end(), [](const auto& entry) { return entry.second->finished; });
 }
 
-MatchTotals Matches::totals() const {
-    MatchTotals totals = past_;
-    for (const auto& [id, open] : open_) {
-        const net::Match* match = open->known ? host_->find_match(id) : nullptr;
-        if (match == nullptr) {
-            continue;
-        }
-        const net::MatchStatus& status = match->status();
-        add(totals.sum, status);
-        totals.sum.players = static_cast<std::uint16_t>(totals.sum.players + status.players);
-        totals.sum.spectators =
-            static_cast<std::uint16_t>(totals.sum.spectators + status.spectators);
-        std::uint64_t& count = status.ended     ? totals.ending
-                               : status.paused  ? totals.paused
-                               : status.started ? totals.running
-                                                : totals.waiting;
-        ++count;
-        for (std::uint16_t slot = 0; slot < match->settings().slots; ++slot) {
-            const net::PlayerState state = match->player_state(Slot{slot});
-            ++totals.players_by_state[static_cast<std::size_t>(state)];
-        }
-    }
-    return totals;
-}
-
-Json Matches::json() const {
-    Json list = Json::array();
-    for (const auto& [id, open] : open_) {
-        const net::Match* match = open->known ? host_->find_match(id) : nullptr;
-        if (match == nullptr) {
-            continue;
-        }
-        const net::MatchStatus& status = match->status();
-        Json slots = Json::array();
-        for (std::uint16_t slot = 0; slot < match->settings().slots; ++slot) {
-            slots.push_back(net::to_string(match->player_state(Slot{slot})));
-        }
-        list.push_back({{"id", json_integer(id)},
-                        {"state",
-                         status.ended     ? "ended"
-                         : status.paused  ? "paused"
-                         : status.started ? "running"
-                                          : "waiting"},
-                        {"next_tick", json_integer(match->next_tick().value)},
-                        {"slots", slots},
-                        {"spectators", status.spectators},
-                        {"substituted_late", json_integer(status.substituted_late)},
-                        {"substituted_absent", json_integer(status.substituted_absent)},
-                        {"desyncs", json_integer(status.desyncs)},
-                        {"recording", open->recording},
-                        {"recording_stopped", open->recording_stopped}});
-    }
-    return list;
-}
-
 void Matches::on_closed(net::MatchId match, Tick, ByteView frame, net::Micros late) {
     lateness_.add(late.value);
     const auto found = open_.find(match);
@@ -510,39 +434,6 @@ void Matches::on_closed(net::MatchId match, Tick, ByteView frame, net::Micros la
 
 void Matches::on_snapshot_wanted(net::MatchId match, Tick tick) {
     workers_.want_snapshot(match, tick);
-}
-
-void Matches::on_player(net::MatchId match, Slot slot, net::PlayerState state, Tick tick) {
-    log_.info("player",
-              {{"match", std::to_string(match)},
-               {"slot", std::to_string(slot.value)},
-               {"state", std::string(net::to_string(state))},
-               {"tick", std::to_string(tick.value)}});
-}
-
-void Matches::on_verdict(net::MatchId match, const net::wire::Verdict& verdict) {
-    const bool peer = verdict.blame == net::wire::Blame::peer;
-    ++(peer ? past_.desyncs_peer : past_.desyncs_disputed);
-    log_.error("desync",
-               {{"match", std::to_string(match)},
-                {"verdict", peer ? "peer" : "disputed"},
-                {"slot", verdict.has_slot ? std::to_string(verdict.slot.value) : "none"},
-                {"tick", std::to_string(verdict.tick)},
-                {"section", std::string(verdict.section)}});
-}
-
-void Matches::on_manifest(net::MatchId match, const Manifest& manifest) {
-    const auto id = manifest.find("sim.id");
-    log_.info(
-        "session_proposed",
-        {{"match", std::to_string(match)}, {"simulation", id == manifest.end() ? "" : id->second}});
-}
-
-void Matches::on_note(net::MatchId match, std::string_view event, std::string_view details) {
-    log_.info("note",
-              {{"match", std::to_string(match)},
-               {"what", std::string(event)},
-               {"details", std::string(details)}});
 }
 
 } // namespace twinstep::tools

@@ -38,6 +38,9 @@ struct MatchTotals {
     std::uint64_t simulations_failed = 0;
 };
 
+/// Adds the counters of one match.
+void add_counters(net::MatchStatus& sum, const net::MatchStatus& one);
+
 /// Everything is called on the network's thread.
 class Matches final : public net::MatchEvents {
 public:
@@ -96,7 +99,21 @@ public:
     void on_note(net::MatchId match, std::string_view event, std::string_view details) override;
 
 private:
-    struct Open;
+    /// A match that the host knows, or whose recording is not closed yet.
+    struct Open {
+        net::MatchId id = 0;
+        bool simulated = false;
+        bool known = false;      ///< To the host.
+        bool finishing = false;  ///< The worker was told that no more ticks come.
+        bool finished = false;   ///< It has closed the recording.
+        bool end_wanted = false; ///< Something went wrong inside a callback.
+        bool lost = false;       ///< The simulation cannot follow any more.
+        bool was_started = false;
+        std::optional<net::Micros> ended_at;
+        std::string recording; ///< Path of the file, as it is now; empty: none.
+        bool recording_stopped = false;
+        std::string resumed_from;
+    };
 
     Result<std::unique_ptr<MatchSimulation>>
     simulate(Open& open, const Setup& setup, const Manifest* expected, Manifest& manifest);

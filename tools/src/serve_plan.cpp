@@ -129,11 +129,13 @@ Result<ServePlan> make_serve_plan(const Context& context, ServeSettings settings
         }
         plan.admin_token = std::move(*token);
     }
-    std::error_code error;
-    if (!chosen.record_dir.empty() && !std::filesystem::is_directory(chosen.record_dir, error)) {
-        return fail(about(chosen,
-                          "record-dir",
-                          fmt::format("\"{}\": there is no such directory", chosen.record_dir)));
+    for (const auto& [key, path] : {std::pair{"record-dir", &chosen.record_dir},
+                                    std::pair{"evidence-dir", &chosen.evidence_dir}}) {
+        std::error_code error;
+        if (!path->empty() && !std::filesystem::is_directory(*path, error)) {
+            return fail(
+                about(chosen, key, fmt::format("\"{}\": there is no such directory", *path)));
+        }
     }
     return plan;
 }

@@ -17,7 +17,8 @@ constexpr SettingSpec specs[] = {
     {"game", Kind::text, "", "", 0, 0, false,
      "The game to simulate; none: a relay, which needs no game"},
     {"listen", Kind::text, "", "", 0, 0, true,
-     "Address and port for players, port 0 for any free one; default: loopback without a key, everywhere with one, port 7777"},
+     "Address and port for players, port 0 for any free one; default: port 7777, on loopback "
+     "without a key, everywhere with one"},
     {"room-key-file", Kind::text, "", "", 0, 0, false,
      "File with 64 hexadecimal digits that everybody who may play knows"},
     {"token-key-file", Kind::text, "", "", 0, 0, false,
@@ -53,7 +54,8 @@ constexpr SettingSpec specs[] = {
     {"filler", Kind::choice, "repeat-last", "repeat-last|neutral", 0, 0, false,
      "What a missing input is substituted with"},
     {"authority", Kind::choice, "", "sim|relay", 0, 0, false,
-     "Whose hash is right: the server's simulation, or a strict majority; default: sim with a game"},
+     "Whose hash is right: the server's simulation, or a strict majority of the players; default: "
+     "sim with a game"},
     {"hash-interval", Kind::number, "16", "", 1, 64, false,
      "Ticks between two hash reports of a player"},
     {"delay-min", Kind::number, "1", "", 1, 30, false,
@@ -88,6 +90,8 @@ constexpr SettingSpec specs[] = {
      "Bytes of one recording"},
     {"record-required", Kind::yes, "off", "", 0, 0, false,
      "A match that cannot be recorded does not begin, or ends"},
+    {"evidence-dir", Kind::text, "", "", 0, 0, false,
+     "Directory for the server's state at the tick of a desync; see twinstep diff"},
     {"resume", Kind::yes, "off", "", 0, 0, false,
      "Go on with the newest unfinished recording in record-dir"},
     {"drain-timeout", Kind::duration, "120s", "", 0, hour_ms, false,

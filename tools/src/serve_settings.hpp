@@ -81,6 +81,7 @@ struct ServeSettings {
     std::uint64_t record_quota = 0;
     std::uint64_t record_match_max = 0;
     bool record_required = false;
+    std::string evidence_dir;
     bool resume = false;
     net::Micros drain_timeout;
     bool exit_when_empty = false;

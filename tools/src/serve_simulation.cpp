@@ -39,8 +39,16 @@ MatchSimulation::MatchSimulation(std::unique_ptr<Simulation> simulation,
 
 MatchSimulation::~MatchSimulation() = default;
 
-void MatchSimulation::add(Observer& observer) {
-    driver_.add(observer);
+void MatchSimulation::keep_evidence() {
+    evidence_.emplace(*simulation_);
+    driver_.add(*evidence_);
+}
+
+Result<void> MatchSimulation::write_evidence(const std::string& path, Tick tick) const {
+    if (!evidence_) {
+        return fail(Error(SimErrc::wrong_tick, "tick", "no states are kept"));
+    }
+    return evidence_->write(path, tick);
 }
 
 Result<void> MatchSimulation::step(ByteView encoded) {

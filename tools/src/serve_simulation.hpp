@@ -3,6 +3,8 @@
 // out.
 #pragma once
 
+#include "evidence.hpp"
+
 #include "twinstep/replay/recorder.hpp"
 #include "twinstep/sim/driver.hpp"
 #include "twinstep/sim/simulation.hpp"
@@ -25,8 +27,11 @@ public:
     MatchSimulation& operator=(const MatchSimulation&) = delete;
     ~MatchSimulation();
 
-    /// Another observer, borrowed.
-    void add(Observer& observer);
+    /// From now on the newest states are kept, for a verdict to be looked into.
+    void keep_evidence();
+    /// Writes the state of a tick to a file that must not exist yet. Errors: wrong_tick if it is
+    /// no longer kept; io_error.
+    Result<void> write_evidence(const std::string& path, Tick tick) const;
 
     /// Takes the step of one closed tick. Errors: those of decode_frame and of the driver; the
     /// state is then unchanged, and no further step makes sense.
@@ -59,6 +64,7 @@ private:
     LastHashes last_;
     Driver driver_;
     std::optional<replay::Recorder> recorder_;
+    std::optional<EvidenceRing> evidence_;
 };
 
 } // namespace twinstep::tools

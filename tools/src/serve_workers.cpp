@@ -23,12 +23,13 @@ constexpr std::chrono::milliseconds idle_heartbeat{200};
 
 /// One thing to do, in order.
 struct Work {
-    enum class Kind : std::uint8_t { add, frame, snapshot, finish };
+    enum class Kind : std::uint8_t { add, frame, snapshot, evidence, finish };
 
     Kind kind{};
     net::MatchId match = 0;
     Bytes frame;
     Tick tick;
+    std::string path;
     std::unique_ptr<MatchSimulation> simulation;
 };
 
@@ -167,6 +168,12 @@ private:
         } else if (work.kind == Work::Kind::snapshot) {
             living.snapshot_wanted = work.tick;
             give_snapshot(work.match, living);
+        } else if (work.kind == Work::Kind::evidence) {
+            WorkDone done{WorkDone::Kind::evidence, work.match, {}, {}, {}, {}, work.path};
+            if (auto written = living.simulation->write_evidence(work.path, work.tick); !written) {
+                done.error = written.error();
+            }
+            out_.put(std::move(done));
         } else {
             close(work.match, living);
             matches_.erase(found);
@@ -188,7 +195,7 @@ private:
         }
         if (!stepped) {
             living.failed = true;
-            out_.put({WorkDone::Kind::failed, match, {}, {}, {}, stepped.error()});
+            out_.put({WorkDone::Kind::failed, match, {}, {}, {}, stepped.error(), {}});
             return;
         }
         out_.put({WorkDone::Kind::stepped,
@@ -196,11 +203,12 @@ private:
                   living.simulation->hashes(),
                   net::monotonic_now() - start,
                   {},
+                  {},
                   {}});
         const auto recording = living.simulation->recording();
         if (recording && recording->error && !living.recording_lost) {
             living.recording_lost = true;
-            out_.put({WorkDone::Kind::recording_stopped, match, {}, {}, {}, *recording->error});
+            out_.put({WorkDone::Kind::recording_stopped, match, {}, {}, {}, *recording->error, {}});
         }
         give_snapshot(match, living);
     }
@@ -211,14 +219,14 @@ private:
             return;
         }
         living.snapshot_wanted.reset();
-        WorkDone done{WorkDone::Kind::snapshot, match, living.simulation->hashes(), {}, {}, {}};
+        WorkDone done{WorkDone::Kind::snapshot, match, living.simulation->hashes(), {}, {}, {}, {}};
         done.hashes.tick = tick;
         living.simulation->simulation().save(done.snapshot);
         out_.put(std::move(done));
     }
 
     void close(net::MatchId match, Living& living) {
-        WorkDone done{WorkDone::Kind::finished, match, living.simulation->hashes(), {}, {}, {}};
+        WorkDone done{WorkDone::Kind::finished, match, living.simulation->hashes(), {}, {}, {}, {}};
         if (Result<void> closed = living.simulation->close_recording(); !closed) {
             done.error = closed.error();
         }
@@ -298,6 +306,17 @@ void Workers::want_snapshot(net::MatchId match, Tick tick) {
         work.kind = Work::Kind::snapshot;
         work.match = match;
         work.tick = tick;
+        home->second->push(std::move(work));
+    }
+}
+
+void Workers::write_evidence(net::MatchId match, Tick tick, std::string path) {
+    if (const auto home = impl_->homes.find(match); home != impl_->homes.end()) {
+        Work work;
+        work.kind = Work::Kind::evidence;
+        work.match = match;
+        work.tick = tick;
+        work.path = std::move(path);
         home->second->push(std::move(work));
     }
 }

@@ -23,6 +23,7 @@ struct WorkDone {
     enum class Kind : std::uint8_t {
         stepped,           ///< `hashes` of the state reached; `took` for the step.
         snapshot,          ///< `snapshot` of `hashes.tick`.
+        evidence,          ///< `path` was written, or `error` says why not.
         recording_stopped, ///< `error` says why; the match may go on.
         failed,            ///< `error` says why; this match is simulated no longer.
         finished,          ///< The recording is closed.
@@ -34,6 +35,7 @@ struct WorkDone {
     net::Micros took;
     Bytes snapshot;
     Error error;
+    std::string path;
 };
 
 /// A few threads; each match lives on one of them. Everything that goes in is copied into a bounded
@@ -58,6 +60,8 @@ public:
     bool push(net::MatchId match, ByteView frame);
     /// A snapshot of any state from `tick` on.
     void want_snapshot(net::MatchId match, Tick tick);
+    /// The state of `tick`, to a new file.
+    void write_evidence(net::MatchId match, Tick tick, std::string path);
     /// No further ticks come: what waits is stepped, then the recording is closed.
     void finish(net::MatchId match);
 

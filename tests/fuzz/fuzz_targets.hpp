@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The decoders that are fuzzed: each takes any bytes and ends the program if a promise is broken.
+#pragma once
+
+#include "twinstep/sim/bytes.hpp"
+
+#include <span>
+#include <vector>
+
+struct FuzzTarget {
+    const char* name;
+    std::size_t bytes_max; ///< Longest input that is worth trying.
+    void (*run)(twinstep::ByteView bytes);
+    /// Inputs that lead a fuzzer into the decoder.
+    std::vector<twinstep::Bytes> (*seeds)();
+};
+
+/// All targets.
+std::span<const FuzzTarget> fuzz_targets();
+
+/// Ends the program: what is promised for any bytes does not hold for these.
+[[noreturn]] void broken_promise(const char* what);
+
+void fuzz_handshake(twinstep::ByteView bytes);
+void fuzz_packet(twinstep::ByteView bytes);
+void fuzz_runs(twinstep::ByteView bytes);
+void fuzz_bundle(twinstep::ByteView bytes);
+void fuzz_blob_receiver(twinstep::ByteView bytes);
+void fuzz_blob_sender(twinstep::ByteView bytes);
+void fuzz_host(twinstep::ByteView bytes);
+void fuzz_tick_frame(twinstep::ByteView bytes);
+void fuzz_manifest(twinstep::ByteView bytes);
+void fuzz_recording(twinstep::ByteView bytes);
+
+std::vector<twinstep::Bytes> handshake_seeds();
+std::vector<twinstep::Bytes> packet_seeds();
+std::vector<twinstep::Bytes> runs_seeds();
+std::vector<twinstep::Bytes> bundle_seeds();
+std::vector<twinstep::Bytes> blob_receiver_seeds();
+std::vector<twinstep::Bytes> blob_sender_seeds();
+std::vector<twinstep::Bytes> host_seeds();
+std::vector<twinstep::Bytes> tick_frame_seeds();
+std::vector<twinstep::Bytes> manifest_seeds();
+std::vector<twinstep::Bytes> recording_seeds();
