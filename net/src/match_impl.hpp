@@ -287,6 +287,7 @@ struct Match::Impl {
 
     Pace pace;
     Micros now_; ///< Of the call that is under way.
+    bool clock_known = false; ///< There was a first advance.
     Policy policy = Policy::deadline;
     bool pause_wanted = false; ///< The open tick is the last before a pause.
     bool standing = false;     ///< Nobody is there, or paused: the clock has stopped.
