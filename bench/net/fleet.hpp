@@ -33,6 +33,26 @@ inline const twinstep::Bytes& bench_neutral() {
     return neutral;
 }
 
+/// Four bytes as a person gives them: walking and turning for a while, a button now and then. Two
+/// of five ticks turn by another angle than the tick before.
+inline std::uint32_t person_input(std::uint64_t tick, std::uint64_t player) {
+    const auto mix = [player](std::uint64_t value) {
+        value = (value + player * 1'000'003U) * 0x9E3779B97F4A7C15U;
+        return static_cast<std::uint32_t>((value ^ (value >> 29U)) * 0xBF58476D1CE4E5B9U >> 40U);
+    };
+    const std::uint32_t forward = 25 * (mix(tick / 23) % 3);
+    const std::uint32_t side = 24 * (mix(tick / 41 + 1'000'000) % 2);
+    const bool turns = mix(tick / 15 + 2'000'000) % 5 < 2;
+    const std::uint32_t turn = turns ? mix(tick + 3'000'000) % 64 : 0;
+    const std::uint32_t buttons = mix(tick / 35 + 4'000'000) % 8 == 0 ? 1 : 0;
+    return forward | side << 8U | turn << 16U | buttons << 24U;
+}
+
+/// Four bytes that are all new in every tick: the worst case for differences.
+inline std::uint32_t noisy_input(std::uint64_t tick, std::uint64_t player) {
+    return static_cast<std::uint32_t>((tick + player + 1) * 2654435761U);
+}
+
 /// A match of so many players, which begins when all are there.
 inline twinstep::net::MatchSettings bench_match(twinstep::net::MatchId id, std::uint16_t slots) {
     twinstep::net::MatchSettings settings;

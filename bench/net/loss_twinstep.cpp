@@ -104,7 +104,7 @@ private:
             if (tick.value < loss_ticks) {
                 log_.given(tick.value + 1, now());
             }
-            return static_cast<std::uint32_t>(tick.value * 2654435761U);
+            return person_input(tick.value, 0);
         });
     }
 

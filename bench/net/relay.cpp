@@ -105,9 +105,7 @@ private:
         now_ = now_ + Micros{16'667};
         for (std::size_t i = 0; i < players_.size(); ++i) {
             SocketOutbox out(sockets_[i]);
-            players_[i]->turn(now_, out, [i](Tick tick) {
-                return static_cast<std::uint32_t>((tick.value + i) * 2654435761U);
-            });
+            players_[i]->turn(now_, out, [i](Tick tick) { return person_input(tick.value, i); });
             batch.datagrams_up += out.datagrams;
             batch.bytes_up += out.bytes;
         }

@@ -19,7 +19,7 @@ using net::Micros;
 
 constexpr std::uint16_t matches = 32;
 constexpr std::uint16_t players_each = 8;
-constexpr std::int64_t seconds_warm = 4;
+constexpr std::int64_t seconds_warm = 2;
 constexpr std::int64_t seconds_measured = 10;
 
 /// Notes how late ticks close once measuring has begun.
@@ -58,9 +58,7 @@ void play_all(const net::Address& server,
                  view = sockets[i].receive(from)) {
                 players[i]->client().receive(now(), loopback(from), view, out);
             }
-            players[i]->turn(now(), out, [](Tick tick) {
-                return static_cast<std::uint32_t>(tick.value * 2654435761U);
-            });
+            players[i]->turn(now(), out, [i](Tick tick) { return person_input(tick.value, i); });
             live += players[i]->playing() ? 1U : 0U;
         }
         playing = live;
@@ -83,8 +81,12 @@ bool lateness_row(Report& report) {
     std::thread clients([&] { play_all(port.local().front(), stop, playing); });
     auto driven = net::drive(host);
     std::thread server([&] { port.run(driven); });
+    bool all_play = false;
+    for (int tries = 0; tries < 100 && !all_play; ++tries) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        all_play = playing == std::size_t{matches} * players_each;
+    }
     std::this_thread::sleep_for(std::chrono::seconds(seconds_warm));
-    const bool all_play = playing == std::size_t{matches} * players_each;
     port.post([&] { events.measuring = true; });
     std::this_thread::sleep_for(std::chrono::seconds(seconds_measured));
     port.post([&] { events.measuring = false; });

@@ -80,8 +80,11 @@ struct Rate {
 
 class Traffic {
 public:
-    explicit Traffic(bool idle)
-        : idle_(idle)
+    /// What players press in a tick.
+    using Input = std::uint32_t (*)(std::uint64_t tick, std::uint64_t player);
+
+    explicit Traffic(Input input)
+        : input_(input)
         , host_(made(net::Host::create(
               bench_host(net::wire::Mode::room_key), events_, net::system_entropy()))) {
         net::MatchSettings match = bench_match(1, 2);
@@ -141,13 +144,11 @@ private:
             down_[i].deliver([&](ByteView view) {
                 players_[i]->client().receive(now, at_port(1), view, up_[i]);
             });
-            players_[i]->turn(now, up_[i], [&](Tick tick) {
-                return idle_ ? 7U : static_cast<std::uint32_t>((tick.value + i) * 2654435761U);
-            });
+            players_[i]->turn(now, up_[i], [&](Tick tick) { return input_(tick.value, i); });
         }
     }
 
-    bool idle_;
+    Input input_;
     QuietEvents events_;
     net::Host host_;
     std::array<std::unique_ptr<Player>, 2> players_;
@@ -162,15 +163,18 @@ void add_row(Report& report, std::string name, double value, std::string unit, d
 } // namespace
 
 bool traffic_rows(Report& report) {
-    Traffic busy(false);
+    Traffic busy(person_input);
     const auto [up, down] = busy.run();
-    Traffic still(true);
+    Traffic noisy(noisy_input);
+    const auto [noisy_up, noisy_down] = noisy.run();
+    Traffic still([](std::uint64_t, std::uint64_t) { return 7U; });
     const auto [idle_up, idle_down] = still.run();
     constexpr double ticks_min = 60.0 * (seconds_warm + seconds_measured) * 0.9;
-    if (static_cast<double>(busy.ticks()) < ticks_min ||
-        static_cast<double>(still.ticks()) < ticks_min) {
-        fmt::print(stderr, "net_bench: {} and {} ticks only\n", busy.ticks(), still.ticks());
-        return false;
+    for (const Traffic* traffic : {&busy, &noisy, &still}) {
+        if (static_cast<double>(traffic->ticks()) < ticks_min) {
+            fmt::print(stderr, "net_bench: {} ticks only\n", traffic->ticks());
+            return false;
+        }
     }
     const auto kilobytes = [](const Rate& rate) {
         return rate.datagrams * 60.0 * (rate.bytes + ip_udp_bytes) / 1000.0;
@@ -183,6 +187,13 @@ bool traffic_rows(Report& report) {
     add_row(report, "with IP and UDP headers, down", kilobytes(down), "kB/s", 5.7);
     add_row(report, "bytes a datagram, up, idle", idle_up.bytes, "B", 40.0);
     add_row(report, "bytes a datagram, down, idle", idle_down.bytes, "B", 40.0);
+    report.add({"bytes a datagram, all 4 bytes new: up, down",
+                noisy_up.bytes,
+                noisy_down.bytes,
+                "B",
+                noisy_up.bytes,
+                Goal::none,
+                0.0});
     return true;
 }
 

@@ -286,7 +286,7 @@ struct Match::Impl {
     Micros now_; ///< Of the call that is under way.
     Policy policy = Policy::deadline;
     bool pause_wanted = false; ///< The open tick is the last before a pause.
-    bool stalling = false; ///< Players are waited for beyond the grace, and know it.
+    bool stalling = false;     ///< Players are waited for beyond the grace, and know it.
     bool standing = false;     ///< Nobody is there, or paused: the clock has stopped.
     Micros standing_since;
     bool ending = false; ///< The open tick is the last one.

@@ -50,10 +50,13 @@ class JoinTest(CommandTest):
         self.assertEqual(code, 0, error)
         return answer
 
-    def recording(self):
+    def recording(self, server):
+        """The server's recording of the match that was played, once the server has ended."""
+        self.assertEqual(server.process.wait(PATIENCE), 0, server.log())
         found = list((self.folder / "server").glob("**/*.twin"))
-        self.assertEqual(len(found), 1, found)
-        return found[0]
+        played = [path for path in found if self.json("info", path)["ticks"] != "0"]
+        self.assertEqual(len(played), 1, found)
+        return played[0]
 
     def ticks_of(self, path, count):
         """Inputs and hashes of the first ticks, without the checks of the file."""
@@ -75,7 +78,7 @@ class TwoPlayersTest(JoinTest):
             )
             right = Player(server.address, "marine", "--from", demos[1], "--ticks", ticks)
             answers = [self.won(left), self.won(right)]
-            self.assertEqual(server.process.wait(PATIENCE), 0, server.log())
+            recording = self.recording(server)
         self.assertEqual([a["ticks"] for a in answers], [str(ticks)] * 2)
         self.assertEqual(sorted(a["slot"] for a in answers), [0, 1])
         self.assertEqual(answers[0]["final_hash"], answers[1]["final_hash"])
@@ -83,7 +86,6 @@ class TwoPlayersTest(JoinTest):
         for answer in answers:
             self.assertGreaterEqual(answer["delay_ticks"], 1)
             self.assertLess(answer["rtt_ms"], 1000)
-        recording = self.recording()
         verified = self.json("verify", recording)
         self.assertGreaterEqual(int(verified["hashes_checked"]), ticks)
         self.assertEqual(
@@ -103,11 +105,10 @@ class TwoPlayersTest(JoinTest):
             watcher = Player(server.address, "marine", "--spectate", "--ticks", 150)
             seen = self.won(watcher)
             answers = [self.won(player) for player in players]
+            recording = self.recording(server)
         self.assertIsNone(seen["slot"])
         self.assertEqual(answers[0]["final_hash"], answers[1]["final_hash"])
-        self.assertEqual(
-            self.json("state", self.recording(), "--at", 150)["hash"], seen["final_hash"]
-        )
+        self.assertEqual(self.json("state", recording, "--at", 150)["hash"], seen["final_hash"])
 
     def test_a_killed_player_comes_back_to_its_slot(self):
         ticket = self.folder / "ticket"
@@ -125,9 +126,10 @@ class TwoPlayersTest(JoinTest):
                 *("--bot", 2, "--ticket-file", ticket, "--ticks", 400),
             )
             answers = [self.won(stays), self.won(back)]
+            recording = self.recording(server)
         self.assertEqual(sorted(a["slot"] for a in answers), [0, 1])
         self.assertEqual(answers[0]["final_hash"], answers[1]["final_hash"])
-        self.json("verify", self.recording())
+        self.json("verify", recording)
 
 
 class DesyncTest(JoinTest):
@@ -145,6 +147,7 @@ class DesyncTest(JoinTest):
             self.assertEqual(code, 4, error)
             self.assertEqual(self.won(honest)["divergences"], [])
             wait_for(lambda: len(list(evidence.iterdir())) == 2)
+            recording = self.recording(server)
         found = answer["divergences"][0]
         self.assertEqual(found["tick"], "100")
         self.assertNotEqual(found["section"], "")
@@ -155,7 +158,7 @@ class DesyncTest(JoinTest):
         self.assertNotEqual(difference["field"], "")
         self.assertEqual(int(difference["left"]) ^ int(difference["right"]), 1, difference)
         # The recording is the judge, and it goes on.
-        self.assertEqual(self.json("verify", self.recording())["divergences"], [])
+        self.assertEqual(self.json("verify", recording)["divergences"], [])
 
 
 class RefusedTest(JoinTest):

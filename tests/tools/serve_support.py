@@ -96,6 +96,13 @@ class Server:
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)
 
+    def end_at_once(self):
+        """Two signals; the second only when the first was seen, for the system may merge them."""
+        self.signal()
+        wait_for(lambda: self.events("draining") or self.process.poll() is not None)
+        self.signal()
+        return self.wait()
+
     def wait(self, patience=PATIENCE):
         return self.process.wait(timeout=patience)
 

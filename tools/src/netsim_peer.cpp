@@ -31,7 +31,7 @@ struct PeerNode::Session {
 };
 
 PeerNode::PeerNode(World& world, net::NodeIndex index, std::uint16_t number, net::Role role)
-    : Node(world, index, clock_of(world.plan.seed, number))
+    : Node(world, index, clock_in(world, number))
     , number_(number)
     , role_(role)
     , entropy_(world.plan.seed, 16U + number)
@@ -151,7 +151,6 @@ void PeerNode::add_token(Micros at, net::ClientSettings& settings) {
 
 void PeerNode::connect(Micros at) {
     reconnect_at_ = net::never;
-    was_full_ = false;
     playing_since_ = net::never;
     auto client = net::Client::create(settings(at), entropy_);
     if (!client) {
@@ -250,6 +249,7 @@ void PeerNode::play(Micros at) {
     }
     if (client.state() == ClientState::playing && playing_since_ == net::never) {
         playing_since_ = at;
+        was_full_ = false;
         ticket_ = client.has_slot() ? std::optional(client.ticket()) : ticket_;
         ++numbers_.joins;
         numbers_.join_time_max = std::max(numbers_.join_time_max, at - connecting_since_);
@@ -344,6 +344,12 @@ Result<Supply> PeerNode::next(Tick tick, TickFrame& frame) {
     Result<Supply> supply = session_->client.next(tick, frame);
     if (!planted || !supply || *supply != Supply::ready) {
         return supply;
+    }
+    if (options.plant == Plant::lost_peer && !world_.plant_fired) {
+        // It stops and does not try again, although it could.
+        world_.plant_fired = true;
+        gone_for_good_ = true;
+        session_->client.leave(local(now_));
     }
     if (options.plant == Plant::different_tick) {
         Bytes other(frame.input(Slot{0}).begin(), frame.input(Slot{0}).end());

@@ -41,7 +41,8 @@ struct MatchOptions {
     Tick plant_tick;
     /// Sources of the players' inputs instead of the game's bot: bytes of the input of a tick.
     std::function<void(std::uint16_t peer, Tick tick, Bytes& target)> inputs;
-    /// The links of all peers instead of the drawn ones.
+    /// The links of all peers instead of the drawn ones; all clocks then run at one rate, so that
+    /// what is measured is the network.
     std::optional<BaseLink> link;
     bool record = true; ///< Record the match and verify the recording.
 };
@@ -111,6 +112,12 @@ struct World {
     net::Micros server_frozen_until{-1};
     bool plant_fired = false; ///< The planted fault has happened.
 };
+
+inline Clock clock_in(const World& world, std::uint16_t number) {
+    Clock clock = clock_of(world.plan.seed, number);
+    clock.drift_ppm = world.options.link ? 0 : clock.drift_ppm;
+    return clock;
+}
 
 /// A process on a machine: it runs when a datagram comes or when it wanted to wake, unless it is
 /// frozen; then datagrams wait in its socket, as many as that holds.

@@ -286,7 +286,7 @@ std::string print_settings(const ServeSettings& settings) {
     for (const SettingSpec& spec : serve_setting_specs()) {
         const auto found = settings.texts.find(spec.key);
         if (found == settings.texts.end()) {
-            out += fmt::format("# {} =  # not set\n", spec.key);
+            out += fmt::format("# {} = \"\"  # not set\n", spec.key);
             continue;
         }
         std::string values;
