@@ -284,9 +284,10 @@ struct Match::Impl {
 
     Pace pace;
     Micros now_; ///< Of the call that is under way.
+    bool clock_known = false; ///< There was a first advance.
     Policy policy = Policy::deadline;
     bool pause_wanted = false; ///< The open tick is the last before a pause.
-    bool stalling = false; ///< Players are waited for beyond the grace, and know it.
+    bool stalling = false;     ///< Players are waited for beyond the grace, and know it.
     bool standing = false;     ///< Nobody is there, or paused: the clock has stopped.
     Micros standing_since;
     bool ending = false; ///< The open tick is the last one.
