@@ -217,7 +217,11 @@ struct Match::Impl {
     void add_ticks(Micros now, Peer& peer, Bytes& plaintext);
     void add_stall(Micros now, const Peer& peer, Bytes& plaintext) const;
     std::uint64_t edge_of(const Peer& peer) const;
+    /// The cached time, or a new look at everybody. Too early is harmless, too late is not: every
+    /// change makes it stale but a plain INPUTS, which can only make the open tick complete.
     Micros next_wake() const;
+    Micros find_wake() const;
+    Result<void> receive_counted(Micros now, PeerIndex index, const wire::Frame& in);
     std::size_t memory_bytes() const;
 
     /// Appends a small frame to the peer's next packet, if it has room.
@@ -283,10 +287,12 @@ struct Match::Impl {
     Micros announce_at = never;
 
     Pace pace;
+    mutable bool wake_stale = true;
+    mutable Micros wake = never;
     Micros now_; ///< Of the call that is under way.
     Policy policy = Policy::deadline;
     bool pause_wanted = false; ///< The open tick is the last before a pause.
-    bool stalling = false; ///< Players are waited for beyond the grace, and know it.
+    bool stalling = false;     ///< Players are waited for beyond the grace, and know it.
     bool standing = false;     ///< Nobody is there, or paused: the clock has stopped.
     Micros standing_since;
     bool ending = false; ///< The open tick is the last one.
