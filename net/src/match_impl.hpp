@@ -290,6 +290,7 @@ struct Match::Impl {
     mutable bool wake_stale = true;
     mutable Micros wake = never;
     Micros now_; ///< Of the call that is under way.
+    bool clock_known = false; ///< There was a first advance.
     Policy policy = Policy::deadline;
     bool pause_wanted = false; ///< The open tick is the last before a pause.
     bool stalling = false;     ///< Players are waited for beyond the grace, and know it.

@@ -89,6 +89,13 @@ void Match::Impl::check_standing(Micros now) {
 
 void Match::Impl::advance(Micros now) {
     now_ = now;
+    if (!clock_known) {
+        // Nobody told the time when the seats of a history were made: they are absent from now on.
+        clock_known = true;
+        for (Seat& seat : seats) {
+            seat.absent_since = now;
+        }
+    }
     check_peers(now);
     if (!status.started && !status.ended && has_session) {
         const auto ready = std::count_if(peers.begin(), peers.end(), [](const Peer& peer) {

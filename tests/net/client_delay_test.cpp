@@ -347,7 +347,7 @@ TEST_CASE("every press is in at least one tick, whatever the delay does", "[net]
         see(number);
     }
     CHECK(world.delays.size() > 5);
-    CHECK(merged_from.size() > 3);
+    CHECK_FALSE(merged_from.empty()); // Otherwise nothing was checked.
     std::uint32_t lost = 0;
     for (std::uint32_t press = 1; press <= pressed; ++press) {
         lost += seen.contains(press) ? 0U : 1U;

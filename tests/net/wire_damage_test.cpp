@@ -91,6 +91,24 @@ TEST_CASE("HELLO and CONNECT are refused for any bit of their padding", "[net][d
     }
 }
 
+TEST_CASE("padding of any other byte than zero, of any length, is refused", "[net][damage]") {
+    for (const unsigned value : {0U, 1U, 0xFFU}) {
+        Bytes hello = wire_samples().front().datagram;
+        std::fill(hello.begin() + 23, hello.end(), static_cast<std::byte>(value));
+        REQUIRE(decode_hello(hello).has_value() == (value == 0));
+        for (const std::size_t room : {0U, 1U, 2U, 3U}) {
+            const Bytes handshake(connect_handshake_bytes_max - room, std::byte{7});
+            Bytes connect;
+            encode(Connect{{}, 0, 0, Mode::token, 0, handshake}, connect);
+            REQUIRE(connect.size() == datagram_bytes_max);
+            std::fill(connect.end() - static_cast<std::ptrdiff_t>(room),
+                      connect.end(),
+                      static_cast<std::byte>(value));
+            REQUIRE(decode_connect(connect).has_value() == (value == 0 || room == 0));
+        }
+    }
+}
+
 TEST_CASE("noise and mixed-up datagrams never do anything but decode or not", "[net][damage]") {
     TWINSTEP_SHOW_SEED();
     TestRandom random;

@@ -312,7 +312,11 @@ void Matches::on_done(WorkDone& done) {
         if (done.error.code && !open.recording_stopped) {
             log_.error("recording_stopped", {{"match", id}, {"error", to_string(done.error)}});
         }
-        if (!open.recording.empty()) {
+        if (!open.recording.empty() && done.hashes.tick == Tick{0}) {
+            // Nobody came: a file without a tick proves nothing.
+            recordings_->discard(open.recording);
+            open.recording.clear();
+        } else if (!open.recording.empty()) {
             const Result<std::string> named = recordings_->finish(open.recording);
             log_.info("recording_closed",
                       {{"match", id},
@@ -372,7 +376,8 @@ void Matches::maintain(net::Micros now, bool may_open) {
         room = room || has_room(open.id);
         ++at;
     }
-    const bool more = settings_.matches == 0 || past_.opened < settings_.matches;
+    const bool last = settings_.exit_when_empty && past_.ended != 0;
+    const bool more = !last && (settings_.matches == 0 || past_.opened < settings_.matches);
     if (may_open && !room && alive < settings_.max_matches && more) {
         if (Result<void> opened = open(); !opened) {
             log_.error("match_not_opened", {{"error", to_string(opened.error())}});
