@@ -259,6 +259,7 @@ struct Match::Impl {
     BundleCache cache;
     std::vector<Seat> seats;
     std::vector<Peer> peers;
+    std::size_t to_close = 0; ///< Peers that next_to_close has not taken out yet.
 
     TickFrame frame; ///< The open tick: events are in it, inputs come when it is closed.
     Bytes encoded;
