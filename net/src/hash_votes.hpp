@@ -40,6 +40,9 @@ Judgement<Value>
 judge(std::span<const Value> values, std::uint64_t reported, std::uint64_t owing, bool closed) {
     const std::uint64_t heard = reported & owing;
     const int owed = std::popcount(owing);
+    if (!closed && heard != owing && 2 * std::popcount(heard) <= owed) {
+        return {}; // Too few to decide anything yet.
+    }
     bool contradiction = false;
     for (std::uint64_t rest = heard; rest != 0; rest &= rest - 1) {
         const Value& value = values[static_cast<std::size_t>(std::countr_zero(rest))];

@@ -162,6 +162,10 @@ bool Match::Impl::compose(Micros now, PeerIndex index, Bytes& plaintext) {
         }
         return true;
     }
+    if (peer.receiver == nullptr && peer.sender == nullptr) {
+        return !plaintext.empty();
+    }
+    wake_stale = true;
     const std::size_t room = wire::plaintext_bytes_max - plaintext.size();
     if (peer.receiver != nullptr) {
         peer.receiver->compose_ack(now, plaintext);
@@ -173,8 +177,16 @@ bool Match::Impl::compose(Micros now, PeerIndex index, Bytes& plaintext) {
 }
 
 Micros Match::Impl::next_wake() const {
-    Micros wake = never;
-    const auto sooner = [&wake](Micros time) { wake = std::min(wake, time); };
+    if (wake_stale) {
+        wake = find_wake();
+        wake_stale = false;
+    }
+    return wake;
+}
+
+Micros Match::Impl::find_wake() const {
+    Micros soonest = never;
+    const auto sooner = [&soonest](Micros time) { soonest = std::min(soonest, time); };
     for (const Peer& peer : peers) {
         switch (peer.phase) {
         case PeerPhase::free:
@@ -219,7 +231,7 @@ Micros Match::Impl::next_wake() const {
             }
         }
     }
-    return wake;
+    return soonest;
 }
 
 std::size_t Match::Impl::memory_bytes() const {

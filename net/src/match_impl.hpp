@@ -217,7 +217,11 @@ struct Match::Impl {
     void add_ticks(Micros now, Peer& peer, Bytes& plaintext);
     void add_stall(Micros now, const Peer& peer, Bytes& plaintext) const;
     std::uint64_t edge_of(const Peer& peer) const;
+    /// The cached time, or a new look at everybody. Too early is harmless, too late is not: every
+    /// change makes it stale but a plain INPUTS, which can only make the open tick complete.
     Micros next_wake() const;
+    Micros find_wake() const;
+    Result<void> receive_counted(Micros now, PeerIndex index, const wire::Frame& in);
     std::size_t memory_bytes() const;
 
     /// Appends a small frame to the peer's next packet, if it has room.
@@ -255,6 +259,7 @@ struct Match::Impl {
     BundleCache cache;
     std::vector<Seat> seats;
     std::vector<Peer> peers;
+    std::size_t to_close = 0; ///< Peers that next_to_close has not taken out yet.
 
     TickFrame frame; ///< The open tick: events are in it, inputs come when it is closed.
     Bytes encoded;
@@ -283,7 +288,9 @@ struct Match::Impl {
     Micros announce_at = never;
 
     Pace pace;
-    Micros now_;              ///< Of the call that is under way.
+    mutable bool wake_stale = true;
+    mutable Micros wake = never;
+    Micros now_; ///< Of the call that is under way.
     bool clock_known = false; ///< There was a first advance.
     Policy policy = Policy::deadline;
     bool pause_wanted = false; ///< The open tick is the last before a pause.

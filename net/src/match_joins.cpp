@@ -63,7 +63,7 @@ bool Match::Impl::give_base(Micros now, Peer& peer) {
         }
         peer.wants_snapshot = true;
     }
-    if (!peer.manifest_done || peer.sender->active()) {
+    if (!peer.manifest_done || peer.sender != nullptr) {
         return false; // One blob at a time.
     }
     const auto replay_ticks = static_cast<std::uint64_t>(replay_from_start.value) *

@@ -182,15 +182,18 @@ void Match::Impl::close_peer(Peer& peer, CloseReason reason, std::string_view te
         return;
     }
     peer.phase = PeerPhase::closing;
+    ++to_close;
+    wake_stale = true;
     peer.reason = reason;
     peer.text = text;
 }
 
 bool Match::Impl::next_to_close(PeerIndex& index, CloseReason& reason, std::string& text) {
-    for (std::size_t i = 0; i < peers.size(); ++i) {
+    for (std::size_t i = 0; to_close != 0 && i < peers.size(); ++i) {
         Peer& peer = peers[i];
         if (peer.phase == PeerPhase::closing) {
             peer.phase = PeerPhase::closed;
+            --to_close;
             index = static_cast<PeerIndex>(i);
             reason = peer.reason;
             text = peer.text;
@@ -215,6 +218,9 @@ void Match::Impl::disconnected(Micros now, PeerIndex index, CloseReason reason) 
                    seat->generation == peer.generation) {
             empty_seat(peer.slot.value); // Admitted and never heard of.
         }
+    }
+    if (peer.phase == PeerPhase::closing) {
+        --to_close;
     }
     peer = Peer{};
 }

@@ -8,6 +8,26 @@
 
 namespace twinstep::net {
 
+Result<void> Match::Impl::receive_counted(Micros now, PeerIndex index, const wire::Frame& in) {
+    TWINSTEP_ASSERT(index < peers.size());
+    const Seat* seat = in.type == wire::FrameType::inputs ? seat_of(peers[index]) : nullptr;
+    const bool plain = seat != nullptr && !wake_stale && is_following(peers[index]);
+    if (!plain) {
+        wake_stale = true;
+        return receive(now, index, in);
+    }
+    const std::size_t events_before = agenda.size();
+    const bool searching = search.active();
+    const bool had = seat->inputs.has(next());
+    auto taken = receive(now, index, in);
+    if (!taken || agenda.size() != events_before || search.active() != searching) {
+        wake_stale = true;
+    } else if (!had && !standing && !status.ended && seat->inputs.has(next())) {
+        wake = std::min(wake, closing_time(missing()));
+    }
+    return taken;
+}
+
 Result<void> Match::Impl::receive(Micros now, PeerIndex index, const wire::Frame& frame_in) {
     TWINSTEP_ASSERT(index < peers.size());
     now_ = now;

@@ -96,6 +96,7 @@ struct Seat {
     std::array<Report, reports_max> reports{};
     std::uint64_t verify_from = 0; ///< Reports count from this state on.
     std::uint64_t reported = 0;    ///< Newest state it spoke of.
+    std::uint64_t reported_at = 0; ///< Tick that was open when it did so.
     std::uint64_t agreed_to = 0;   ///< Newest state at which it was right.
     bool diverged = false;         ///< Was named in a verdict.
     bool withholding = false;      ///< Owes reports.

@@ -14,10 +14,11 @@ void TickRing::configure(std::size_t ticks_max, std::uint64_t next) {
     ticks_max_ = ticks_max;
     next_ = next;
     count_ = 0;
-    places_.assign(std::min<std::size_t>(ticks_max, 256), Place{});
+    places_.assign(std::min<std::size_t>(ticks_max, 1024), Place{});
     blocks_.clear();
     free_.clear();
-    has_block_ = false;
+    block_ = take_block();
+    has_block_ = true;
 }
 
 std::size_t TickRing::index_of(std::uint64_t tick) const {
@@ -98,6 +99,12 @@ std::size_t TickRing::memory_bytes() const {
            free_.capacity() * sizeof(std::uint16_t);
 }
 
+BundleCache::BundleCache() {
+    for (Entry& entry : entries_) {
+        entry.bytes.reserve(ticks_body_bytes_max);
+    }
+}
+
 BundleCache::Body
 BundleCache::get(const TickRing& ring, ByteView neutral, std::uint64_t first, std::size_t wanted) {
     TWINSTEP_ASSERT(wanted >= 1);
@@ -117,7 +124,6 @@ BundleCache::get(const TickRing& ring, ByteView neutral, std::uint64_t first, st
     for (std::size_t i = 0; i < wanted; ++i) {
         frames[i] = ring.at(first + i);
     }
-    oldest->bytes.reserve(ticks_body_bytes_max); // Once: a place never grows again.
     oldest->first = first;
     oldest->wanted = wanted;
     oldest->used = clock_;

@@ -70,13 +70,16 @@ public:
         ByteView bytes;        ///< Valid until the next call.
     };
 
+    /// Takes all memory that the bodies will ever need.
+    BundleCache();
+
     /// The body of `wanted` ticks from `first` on. Requires ticks that the ring holds.
     Body get(const TickRing& ring, ByteView neutral, std::uint64_t first, std::size_t wanted);
     void clear();
     std::size_t memory_bytes() const;
 
 private:
-    static constexpr std::size_t entries = 16;
+    static constexpr std::size_t entries = 8;
 
     struct Entry {
         std::uint64_t first = 0;
