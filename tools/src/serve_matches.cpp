@@ -347,10 +347,6 @@ void Matches::maintain(net::Micros now, bool may_open) {
     for (auto at = open_.begin(); at != open_.end();) {
         Open& open = *at->second;
         net::Match* match = open.known ? host_->find_match(open.id) : nullptr;
-        if (match != nullptr && match->status().started && !open.was_started) {
-            open.was_started = true;
-            log_.info("match_started", {{"match", std::to_string(open.id)}});
-        }
         if (match != nullptr && open.end_wanted && !match->status().ended) {
             match->end(now, net::CloseReason::going_down);
             open.end_wanted = false;
