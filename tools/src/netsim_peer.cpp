@@ -14,6 +14,20 @@ using net::CloseReason;
 using net::Micros;
 using net::milliseconds;
 
+namespace {
+
+/// How many took more than 50 ms longer than the fastest one.
+std::uint64_t late_after_fastest(const std::vector<Micros>& times) {
+    if (times.empty()) {
+        return 0;
+    }
+    const Micros limit = *std::min_element(times.begin(), times.end()) + milliseconds(50);
+    return static_cast<std::uint64_t>(
+        std::count_if(times.begin(), times.end(), [limit](Micros time) { return time > limit; }));
+}
+
+} // namespace
+
 /// One connection and the simulation that goes with it.
 struct PeerNode::Session {
     explicit Session(net::Client made)
@@ -27,6 +41,7 @@ struct PeerNode::Session {
     std::unique_ptr<Simulation> simulation;
     std::unique_ptr<Driver> driver;
     std::uint64_t timed = 0;     ///< Closed ticks whose arrival was seen.
+    bool differs = false;        ///< A state was another one than the server's.
     bool compared_start = false; ///< The state it began from was compared.
 };
 
@@ -304,6 +319,7 @@ void PeerNode::prepare(Micros at) {
     session_->driver->add(*this);
     session_->timed = session_->simulation->tick().value;
     session_->compared_start = false;
+    session_->differs = false;
     const bool planted = world_.options.plant == Plant::bad_snapshot && snapshot != nullptr &&
                          world_.options.plant_peer == number_;
     if (planted) {
@@ -435,6 +451,7 @@ void PeerNode::time_ticks(Micros at) {
             continue;
         }
         const Micros latency = at - world_.truth.closed_at[tick];
+        latency_.push_back(latency);
         lateness_.push_back(at - tick_time(world_.rate, tick));
         numbers_.latency_max = std::max(numbers_.latency_max, latency);
         ++numbers_.ticks_timed;
@@ -442,13 +459,8 @@ void PeerNode::time_ticks(Micros at) {
 }
 
 void PeerNode::finish_numbers() {
-    if (!lateness_.empty()) {
-        const Micros fastest = *std::min_element(lateness_.begin(), lateness_.end());
-        numbers_.late_50ms = static_cast<std::uint64_t>(
-            std::count_if(lateness_.begin(), lateness_.end(), [fastest](Micros late) {
-                return late > fastest + milliseconds(50);
-            }));
-    }
+    numbers_.late_50ms = late_after_fastest(latency_);
+    numbers_.late_50ms_since_due = late_after_fastest(lateness_);
     if (session_) {
         const net::ClientStatus& status = session_->client.status();
         numbers_.datagrams_up = status.datagrams_sent;

@@ -119,6 +119,7 @@ private:
     net::Micros now_;
     BaseLink link_;
     Bytes input_;
+    std::vector<net::Micros> latency_;  ///< Of each tick timed: there, minus closed.
     std::vector<net::Micros> lateness_; ///< Of each tick timed: there, minus due.
     PeerNumbers numbers_;
 };
