@@ -129,13 +129,14 @@ std::vector<std::vector<Bytes>> human_inputs() {
 
 } // namespace
 
-TEST_CASE("5 % loss at 50 +- 10 ms makes no tick late", "[net][netsim][numbers]") {
+TEST_CASE("5 % loss at 50 +- 10 ms makes no tick late but those lost three times in a row",
+          "[net][netsim][numbers]") {
     MatchOptions options;
     options.link =
-        both_ways({.delay = milliseconds(40), .jitter = milliseconds(20), .loss_ppm = 50'000});
+        both_ways({.delay = milliseconds(50), .jitter = milliseconds(10), .loss_ppm = 50'000});
     LateSum sum;
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
-        const MatchReport report = run_match(tally(), plain_plan(2, 2'700, seed), options);
+        const MatchReport report = run_match(tally(), plain_plan(2, 10'800, seed), options);
         INFO("seed " << seed << all_of(report));
         CHECK(report.failures.empty());
         sum.add(report);
@@ -143,10 +144,13 @@ TEST_CASE("5 % loss at 50 +- 10 ms makes no tick late", "[net][netsim][numbers]"
         one.add(report);
         const Late late = one.late();
         print("5 % loss, 50 +- 10 ms", seed, late, report);
-        CHECK(late.timed > 5'000);
-        CHECK(late.down == 0.0);
-        CHECK(late.up <= 0.003);
     }
+    // With one datagram a tick, only three losses in a row can make a tick 50 ms late: 5 % cubed,
+    // or one tick in 8,000. The protocol adds nothing to that.
+    const Late late = sum.late();
+    CHECK(late.timed > 60'000);
+    CHECK(late.down <= 0.0003);
+    CHECK(late.up <= 0.003);
 }
 
 TEST_CASE("5 % loss in bursts of four makes at most 3 % late", "[net][netsim][numbers]") {
@@ -157,7 +161,7 @@ TEST_CASE("5 % loss in bursts of four makes at most 3 % late", "[net][netsim][nu
                               .burst_packets = 4});
     LateSum sum;
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
-        const MatchReport report = run_match(tally(), plain_plan(2, 2'700, seed), options);
+        const MatchReport report = run_match(tally(), plain_plan(2, 10'800, seed), options);
         INFO("seed " << seed << all_of(report));
         CHECK(report.failures.empty());
         sum.add(report);
@@ -167,7 +171,7 @@ TEST_CASE("5 % loss in bursts of four makes at most 3 % late", "[net][netsim][nu
         print("5 % in bursts of 4, 50 +- 10 ms", seed, late, report);
     }
     const Late late = sum.late();
-    CHECK(late.timed > 15'000);
+    CHECK(late.timed > 60'000);
     CHECK(late.down <= 0.03);
     CHECK(late.up <= 0.03);
 }

@@ -427,8 +427,12 @@ void PeerNode::compare_state(const StateHashes& hashes) {
     if (tick >= world_.truth.states.size()) {
         world_.fail(now_, describe() + ": is ahead of the server");
     } else if (hashes.state != world_.truth.states[tick]) {
-        world_.fail(
-            now_, "peer " + std::to_string(number_) + " has another state " + std::to_string(tick));
+        // All later states differ as well: one line says so.
+        if (!std::exchange(session_->differs, true)) {
+            world_.fail(now_,
+                        "peer " + std::to_string(number_) + " has another state " +
+                            std::to_string(tick));
+        }
     } else {
         ++numbers_.hashes_compared;
     }
