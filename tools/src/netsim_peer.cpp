@@ -38,9 +38,11 @@ struct PeerNode::Session {
     net::Client client;
     net::LockstepSource source;
     net::HashReporter reporter;
+    std::unique_ptr<Simulation> kept; ///< Of the connection before.
     std::unique_ptr<Simulation> simulation;
     std::unique_ptr<Driver> driver;
     std::uint64_t timed = 0;     ///< Closed ticks whose arrival was seen.
+    bool close_seen = false;     ///< What follows from its end was decided.
     bool differs = false;        ///< A state was another one than the server's.
     bool compared_start = false; ///< The state it began from was compared.
 };
@@ -167,12 +169,21 @@ void PeerNode::add_token(Micros at, net::ClientSettings& settings) {
 void PeerNode::connect(Micros at) {
     reconnect_at_ = net::never;
     playing_since_ = net::never;
-    auto client = net::Client::create(settings(at), entropy_);
+    net::ClientSettings wanted = settings(at);
+    std::unique_ptr<Simulation> kept;
+    if (session_ && session_->driver && ticket_ && !session_->differs) {
+        // After a loss, unlike after a crash, the game still stands where it was.
+        wanted.resume_from = session_->simulation->tick();
+        wanted.resume_chain = session_->client.chain();
+        kept = std::move(session_->simulation);
+    }
+    auto client = net::Client::create(std::move(wanted), entropy_);
     if (!client) {
         world_.fail(at, "no client: " + to_string(client.error()));
         return;
     }
     session_ = std::make_unique<Session>(std::move(*client));
+    session_->kept = std::move(kept);
     world_.note(
         at, "peer " + std::to_string(number_) + " connects" + (ticket_ ? " with its ticket" : ""));
 }
@@ -212,12 +223,17 @@ Micros PeerNode::wanted_wake(Micros) const {
         return reconnect_at_;
     }
     if (session_->client.state() == ClientState::closed) {
-        return std::min(reconnect_at_, true_time(session_->client.next_wake()));
+        return session_->close_seen
+                   ? std::min(reconnect_at_, true_time(session_->client.next_wake()))
+                   : Micros{};
     }
     return std::min({next_frame_, true_time(session_->client.next_wake()), reconnect_at_});
 }
 
 void PeerNode::handle_closed(Micros at) {
+    if (std::exchange(session_->close_seen, true)) {
+        return;
+    }
     if (reconnect_at_ != net::never || leaving_ || !here_ || gone_for_good_) {
         return;
     }
@@ -302,9 +318,14 @@ bool PeerNode::give_inputs(Micros at) {
 void PeerNode::prepare(Micros at) {
     net::Client& client = session_->client;
     const auto setup = setup_of(client.manifest());
-    auto simulation = world_.game.make();
-    Result<void> stands = setup ? simulation->reset(*setup) : tl::unexpected<Error>(setup.error());
     const net::JoinSnapshot* snapshot = client.snapshot();
+    const bool resumes = session_->kept != nullptr && snapshot == nullptr &&
+                         session_->kept->tick() == client.first_tick();
+    auto simulation = resumes ? std::move(session_->kept) : world_.game.make();
+    Result<void> stands;
+    if (!resumes) {
+        stands = setup ? simulation->reset(*setup) : tl::unexpected<Error>(setup.error());
+    }
     if (stands && snapshot != nullptr) {
         stands = simulation->load(snapshot->bytes);
     }
@@ -320,6 +341,9 @@ void PeerNode::prepare(Micros at) {
     session_->timed = session_->simulation->tick().value;
     session_->compared_start = false;
     session_->differs = false;
+    if (snapshot != nullptr) {
+        snapshot_at_ = at;
+    }
     const bool planted = world_.options.plant == Plant::bad_snapshot && snapshot != nullptr &&
                          world_.options.plant_peer == number_;
     if (planted) {
@@ -327,7 +351,8 @@ void PeerNode::prepare(Micros at) {
     }
     world_.note(at,
                 "peer " + std::to_string(number_) + " begins at tick " +
-                    std::to_string(session_->simulation->tick().value));
+                    std::to_string(session_->simulation->tick().value) +
+                    (resumes ? ", resumed" : ""));
     client.ready(local(at));
 }
 
