@@ -47,6 +47,9 @@ void MatchRun::check_liveness() {
         if (!each->is_expected() || each->was_full() || each->closed_as(net::CloseReason::full)) {
             continue;
         }
+        if (!each->is_playing() && each->waits_for_snapshot(now_)) {
+            continue;
+        }
         if (!each->is_playing()) {
             world_.fail(now_, "not live again: " + each->describe());
             continue;

@@ -62,10 +62,11 @@ struct PeerNumbers {
     std::uint64_t frames_compared = 0;
     std::uint64_t hashes_compared = 0;
     std::uint64_t ticks_timed = 0;
-    std::uint64_t late_50ms = 0; ///< More than 50 ms after the fastest one.
-    net::Micros latency_max;     ///< From closed at the server to there at the peer.
-    std::uint64_t joins = 0;     ///< Times it came to play.
-    net::Micros join_time_max;   ///< From the first HELLO to playing.
+    std::uint64_t late_50ms = 0; ///< From closed to there took 50 ms more than for the fastest.
+    std::uint64_t late_50ms_since_due = 0; ///< The same from the time the tick was due.
+    net::Micros latency_max;               ///< From closed at the server to there at the peer.
+    std::uint64_t joins = 0;               ///< Times it came to play.
+    net::Micros join_time_max;             ///< From the first HELLO to playing.
     std::uint64_t datagrams_up = 0;
     std::uint64_t bytes_up = 0;
     std::uint64_t substituted = 0;
