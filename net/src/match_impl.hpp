@@ -290,7 +290,7 @@ struct Match::Impl {
     Pace pace;
     mutable bool wake_stale = true;
     mutable Micros wake = never;
-    Micros now_; ///< Of the call that is under way.
+    Micros now_;              ///< Of the call that is under way.
     bool clock_known = false; ///< There was a first advance.
     Policy policy = Policy::deadline;
     bool pause_wanted = false; ///< The open tick is the last before a pause.
