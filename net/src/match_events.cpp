@@ -148,6 +148,9 @@ void Match::Impl::apply(const ScheduledEvent& event) {
         }
         seat->reported = next();
         seat->input_next = std::max(seat->input_next, next());
+        while (seat->inputs.has(seat->input_next)) {
+            ++seat->input_next;
+        }
         seat->silent = false;
         set_state(event.slot, PlayerState::live);
         if (timeline.speed() != 1000 && next() != 0) {

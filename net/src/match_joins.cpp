@@ -125,6 +125,9 @@ void Match::Impl::try_join(Micros now, Peer& peer) {
     seat->coming = true;
     seat->owes_from = tick;
     seat->input_next = tick;
+    while (seat->inputs.has(seat->input_next)) {
+        ++seat->input_next; // It has gone on speaking while it was absent.
+    }
     schedule(
         seat->state == PlayerState::absent ? What::present : What::join, tick, peer.slot.value);
 }

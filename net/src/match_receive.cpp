@@ -18,11 +18,11 @@ Result<void> Match::Impl::receive_counted(Micros now, PeerIndex index, const wir
     }
     const std::size_t events_before = agenda.size();
     const bool searching = search.active();
-    const bool had = seat->inputs.has(next());
+    const bool had = seat->input_next > next();
     auto taken = receive(now, index, in);
     if (!taken || agenda.size() != events_before || search.active() != searching) {
         wake_stale = true;
-    } else if (!had && !standing && !status.ended && seat->inputs.has(next())) {
+    } else if (!had && !standing && !status.ended && seat->input_next > next()) {
         wake = std::min(wake, closing_time(missing()));
     }
     return taken;

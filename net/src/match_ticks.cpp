@@ -40,7 +40,8 @@ bool Match::Impl::owes(const Seat& seat, std::uint64_t tick) const {
 std::uint64_t Match::Impl::missing() const {
     std::uint64_t mask = 0;
     for (std::size_t slot = 0; slot < seats.size(); ++slot) {
-        if (owes(seats[slot], next()) && !seats[slot].inputs.has(next())) {
+        // input_next is the first tick from the open one on without an input.
+        if (owes(seats[slot], next()) && seats[slot].input_next <= next()) {
             mask |= std::uint64_t{1} << slot;
         }
     }
