@@ -62,7 +62,9 @@ std::string play(const net::Address& server, std::int8_t strength) {
     settings.client.server = server;
     settings.client.mode = net::wire::Mode::plain; // On loopback; elsewhere a room key is needed.
     settings.sample = [strength](twinstep::Tick tick, twinstep::Bytes& input) {
-        twinstep::encode_input(Pull{static_cast<std::int8_t>(tick.value % 7 + strength)}, input);
+        twinstep::encode_input(
+            Pull{static_cast<std::int8_t>(tick.value % 7 + static_cast<std::uint64_t>(strength))},
+            input);
     };
     auto player = net::Player::create(
         std::move(settings), twinstep::make_simulation<TugOfWar>(), net::system_entropy());

@@ -112,6 +112,11 @@ void Client::ready(Micros now) {
     if (impl_->snapshot) {
         impl_->snapshot->bytes = Bytes(); // It may be large.
     }
+    if (impl_->accepted.has_slot && impl_->accepted.next_tick == 0 && impl_->first_tick == 0) {
+        // The match has not begun: the first ticks need inputs before anybody can be heard. They
+        // go out with the word that we are ready, since that word may begin the match.
+        impl_->feed.on_ticks(now, {});
+    }
     impl_->play_if_due();
 }
 

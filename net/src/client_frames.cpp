@@ -165,7 +165,7 @@ void Client::Impl::take_verdict(const wire::Verdict& frame) {
     DesyncVerdict result;
     result.blame = frame.blame;
     result.tick = Tick{frame.tick};
-    result.section = clean(frame.section);
+    result.section = hashes.section_name(clean(frame.section));
     if (frame.has_slot) {
         result.slot = frame.slot;
         result.own = accepted.has_slot && frame.slot == accepted.slot;
@@ -199,6 +199,9 @@ Result<void> Client::Impl::take_offer(Micros now, const wire::BlobOffer& offer) 
         blob_in->expect(wire::BlobKind::snapshot, settings.snapshot_bytes_max, slowest_bytes_per_s);
     }
     Result<void> taken = blob_in->on_offer(now, offer);
+    if (taken && offer.kind == wire::BlobKind::snapshot) {
+        answered(wire::RequestKind::snapshot);
+    }
     if (!taken && taken.error().code == NetErrc::refused && !has_manifest) {
         return {}; // A snapshot before the manifest: it is offered again.
     }

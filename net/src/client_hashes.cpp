@@ -6,6 +6,7 @@
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace twinstep::net {
 
@@ -95,6 +96,13 @@ bool ClientHashes::answer_sections(std::uint64_t state, wire::SectionAnswer& ans
 
 std::string ClientHashes::state_text(std::uint64_t state) const {
     return has(state) ? to_hex(states_[state % states_max]) : std::string();
+}
+
+std::string ClientHashes::section_name(std::string_view text) const {
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool is_number = error == std::errc{} && end == text.data() + text.size();
+    return is_number && number < names_.size() ? names_[number] : std::string(text);
 }
 
 std::string ClientHashes::section_text(std::uint64_t state, std::string_view section) const {

@@ -51,6 +51,8 @@ public:
 
     /// The state's hash in hexadecimal, or empty.
     std::string state_text(std::uint64_t state) const;
+    /// A relay knows no names and says a section's number: its name, or the text as it is.
+    std::string section_name(std::string_view text) const;
     /// The low 32 bits of a section's hash in hexadecimal, or empty.
     std::string section_text(std::uint64_t state, std::string_view section) const;
 

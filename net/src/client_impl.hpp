@@ -69,6 +69,7 @@ struct Client::Impl {
     Result<void> took_ticks(Micros now, std::uint64_t from);
     void took_tick(Micros now, const TickFrame& frame);
     void took_setting(Micros now, std::string_view text);
+    void answered(wire::RequestKind kind);
     void take_stall(Micros now, const wire::Stall& stall);
     void take_verdict(const wire::Verdict& verdict);
     void take_pong(Micros now, std::uint32_t stamp);

@@ -157,13 +157,11 @@ void Client::Impl::took_tick(Micros now, const TickFrame& frame) {
         switch (event.kind) {
         case EventKind::pause:
             paused = true;
-            request.sends_left =
-                request.value.kind == wire::RequestKind::pause ? 0 : request.sends_left;
+            answered(wire::RequestKind::pause);
             break;
         case EventKind::resume:
             paused = false;
-            request.sends_left =
-                request.value.kind == wire::RequestKind::resume ? 0 : request.sends_left;
+            answered(wire::RequestKind::resume);
             break;
         case EventKind::setting:
             took_setting(now, text_of(frame.payload(event)));
@@ -175,13 +173,24 @@ void Client::Impl::took_tick(Micros now, const TickFrame& frame) {
 }
 
 void Client::Impl::took_setting(Micros now, std::string_view text) {
+    if (text.starts_with("policy=")) {
+        answered(wire::RequestKind::policy);
+        return;
+    }
     if (const auto speed = number_after(text, "speed=", wire::speed_per_mille_max)) {
         if (*speed >= wire::speed_per_mille_min) {
             feed.set_speed(*speed);
             status.speed_per_mille = *speed;
+            answered(wire::RequestKind::speed);
         }
     } else if (const auto delay = number_after(text, "delay=", UINT8_MAX)) {
         feed.fix_delay(now, static_cast<std::uint16_t>(*delay));
+    }
+}
+
+void Client::Impl::answered(wire::RequestKind kind) {
+    if (request.value.kind == kind) {
+        request.sends_left = 0;
     }
 }
 

@@ -40,9 +40,9 @@ Micros Client::Impl::next_send() const {
 }
 
 void Client::Impl::send_due(Micros now, Outbox& out) {
-    const bool is_due =
-        given || urgent || last_sent.value < 0 || now >= last_sent + send_interval() ||
-        now >= blob_in->next_wake(); // An acknowledgement of chunks is due.
+    const bool is_due = given || urgent || last_sent.value < 0 ||
+                        now >= last_sent + send_interval() ||
+                        now >= blob_in->next_wake(); // An acknowledgement of chunks is due.
     if (is_due) {
         send_tick_packet(now, out);
     }
@@ -75,7 +75,7 @@ void Client::Impl::add_small_frames(Micros now) {
     }
     if (request.sends_left > 0 && now >= request.next_send) {
         --request.sends_left;
-        request.next_send = now + request_interval;
+        request.next_send = now + status.round_trip + request_interval;
         wire::encode(request.value, plaintext);
     }
     blob_in->compose_ack(now, plaintext);

@@ -73,7 +73,7 @@ void HashHistory::add(const StateHashes& hashes) {
     }
     const auto index = static_cast<std::size_t>(tick % ticks_max);
     places_[index] = {hashes.state,
-                      tick == 0 ? 0 : next_chain(before, hashes.tick, hashes.state),
+                      tick == 0 ? 0 : next_chain(hasher_, before, hashes.tick, hashes.state),
                       static_cast<std::uint16_t>(sections)};
     for (std::size_t i = 0; i < sections; ++i) {
         sections_[index * stride_ + i] =

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "twinstep/net/types.hpp"
+#include "twinstep/sim/hash.hpp"
 #include "twinstep/sim/types.hpp"
 
 #include <array>
@@ -39,6 +40,9 @@ Judgement<Value>
 judge(std::span<const Value> values, std::uint64_t reported, std::uint64_t owing, bool closed) {
     const std::uint64_t heard = reported & owing;
     const int owed = std::popcount(owing);
+    if (!closed && heard != owing && 2 * std::popcount(heard) <= owed) {
+        return {}; // Too few to decide anything yet.
+    }
     bool contradiction = false;
     for (std::uint64_t rest = heard; rest != 0; rest &= rest - 1) {
         const Value& value = values[static_cast<std::size_t>(std::countr_zero(rest))];
@@ -133,6 +137,7 @@ private:
         return places_[static_cast<std::size_t>(tick % ticks_max)];
     }
 
+    Hasher hasher_; ///< Kept: nothing is allocated per state.
     std::uint64_t next_ = 0;
     std::size_t count_ = 0;
     std::vector<Place> places_;

@@ -112,7 +112,7 @@ HostCore::HostCore(HostSettings given, MatchEvents& match_events, Entropy& secre
     , room(settings.key)
     , slot_plus_one(std::size_t{1} << 16U) {
     pending.reserve(settings.pending_max);
-    for (Bytes* scratch : {&opened, &control, &composed, &datagram}) {
+    for (Bytes* scratch : {&opened, &control, &composed, &pong, &datagram}) {
         scratch->reserve(2 * wire::datagram_bytes_max);
     }
 }

@@ -18,6 +18,9 @@ constexpr Micros challenge_period = milliseconds(250);
 /// Bytes sent to an address that is not proven, at most, for each byte that came from it.
 constexpr std::size_t unproven_factor = 3;
 constexpr std::size_t challenge_frame_bytes = 10;
+constexpr std::size_t pong_frame_bytes = 6;
+/// A PONG goes with the next packet of the match; after this long it goes alone.
+constexpr Micros pong_patience = milliseconds(50);
 
 Drop drop_of(const Error& error) {
     if (error.code == NetErrc::replayed) {
@@ -97,8 +100,9 @@ FrameOutcome take_frame(
         if (!stamp) {
             return bad(stamp);
         }
-        // Answers are as long as what asked, so they fit into one packet.
-        wire::encode_stamp(wire::FrameType::pong, *stamp, host.control);
+        peer.pong_since = peer.pong_due ? peer.pong_since : now;
+        peer.pong_due = true;
+        peer.pong_stamp = *stamp; // Of several the newest says it all.
         return {};
     }
     case wire::FrameType::pong: {
@@ -110,6 +114,7 @@ FrameOutcome take_frame(
         if (!value) {
             return bad(value);
         }
+        // An answer is as long as what asked, so all of them fit into one packet.
         wire::encode_path(wire::FrameType::path_response, *value, host.control);
         return {};
     }
@@ -233,10 +238,14 @@ void HostCore::on_data(Micros now, const Address& from, ByteView packet, Outbox&
 void HostCore::after_packet(Micros now, SessionSlot slot, HostedMatch& hosted, Outbox& out) {
     Session& peer = *peers[slot];
     if (peer.phase == SessionPhase::live) {
-        if (!control.empty()) {
+        flush(now, peer, out);
+        if (peer.pong_due && now - peer.pong_since >= pong_patience) {
+            wire::encode_stamp(wire::FrameType::pong, peer.pong_stamp, control);
+            peer.pong_due = false;
+        }
+        if (!control.empty() && control.size() <= wire::plaintext_bytes_max) {
             send_sealed(peer, control, out);
         }
-        flush(now, peer, out);
     }
     drain_closes(now, hosted, out);
     hosted.wake = hosted.match.next_wake();
@@ -247,6 +256,13 @@ void HostCore::after_packet(Micros now, SessionSlot slot, HostedMatch& hosted, O
 
 void HostCore::flush(Micros now, Session& peer, Outbox& out) {
     while (peer.hosted->match.compose(now, peer.index, composed)) {
+        if (peer.pong_due && composed.size() + pong_frame_bytes <= wire::plaintext_bytes_max) {
+            // In front: the last frame of a packet may reach to its end.
+            pong.clear();
+            wire::encode_stamp(wire::FrameType::pong, peer.pong_stamp, pong);
+            composed.insert(composed.begin(), pong.begin(), pong.end());
+            peer.pong_due = false;
+        }
         send_sealed(peer, composed, out);
     }
 }

@@ -63,6 +63,10 @@ struct Session {
     Opener opener;
     Sealer sealer;
 
+    bool pong_due = false; ///< Waits for the next packet that goes out anyway.
+    std::uint32_t pong_stamp = 0;
+    Micros pong_since;
+
     Micros overflow_begun;
     Micros overflow_last;
     std::uint32_t timer_serial = 0; ///< Which of its timers counts.

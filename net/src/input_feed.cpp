@@ -18,6 +18,8 @@ constexpr std::uint64_t owed_kept = 2;
 /// why: half a window.
 constexpr std::uint64_t lead_max = InputWindow::capacity / 2;
 
+/// Nothing acknowledged for longer than this is an outage, less is a way that became longer.
+constexpr Micros outage = milliseconds(300);
 /// After a new beginning, ticks that had piled up arrive within this time.
 constexpr Micros settling = milliseconds(100);
 
@@ -81,7 +83,7 @@ void InputFeed::begin(Micros now) {
 void InputFeed::on_ticks(Micros now, const ServerWord& word) {
     const bool first_tick = received_ == 0 && word.received > 0;
     received_ = std::max(received_, word.received);
-    input_ack_ = std::max(input_ack_, word.input_ack);
+    const bool heard_again = watch_acknowledgement(now, word.input_ack);
     if (!started_) {
         begin(now);
         return;
@@ -89,6 +91,9 @@ void InputFeed::on_ticks(Micros now, const ServerWord& word) {
     if (window_.acknowledge(input_ack_) > 0) {
         begin_again(now);
         return;
+    }
+    if (heard_again) {
+        delay_.disregard_before(window_.next());
     }
     if (now < settling_until_) {
         // Ticks that had piled up come all at once: only the last of them tells what time it is.
@@ -105,6 +110,19 @@ void InputFeed::on_ticks(Micros now, const ServerWord& word) {
     }
     change_delay(delay_.on_margin(now, word.margin_ms, input_ack_, window_.next()));
     advance(now);
+}
+
+/// True if the server hears us again after it did not for long. All that was sent meanwhile comes
+/// late; that was an outage, which is over, and not a longer way.
+bool InputFeed::watch_acknowledgement(Micros now, std::uint64_t input_ack) {
+    const bool moves = input_ack > input_ack_;
+    const bool waits = started_ && window_.count() > 0;
+    const bool heard_again = moves && waits && now - ack_moved_ > outage;
+    if (moves || !waits) {
+        ack_moved_ = now;
+    }
+    input_ack_ = std::max(input_ack_, input_ack);
+    return heard_again;
 }
 
 void InputFeed::begin_again(Micros now) {

@@ -85,6 +85,7 @@ private:
 
     void begin(Micros now);
     void begin_again(Micros now);
+    bool watch_acknowledgement(Micros now, std::uint64_t input_ack);
     void change_delay(int ticks);
 
     InputWindow window_;
@@ -95,6 +96,7 @@ private:
     Bytes neutral_;
     std::uint64_t received_ = 0;
     std::uint64_t input_ack_ = 0;
+    Micros ack_moved_;
     bool started_ = false;
     bool standing_ = false;
     bool was_held_ = false;

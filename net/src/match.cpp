@@ -26,6 +26,7 @@ Result<Match> Match::create(MatchSettings settings, MatchEvents& events, Entropy
 }
 
 tl::expected<Admitted, CloseReason> Match::admit(Micros now, const Admission& admission) {
+    impl_->wake_stale = true;
     return impl_->admit(now, admission);
 }
 
@@ -34,18 +35,21 @@ wire::AcceptPayload Match::accept_payload(const Admitted& admitted) const {
 }
 
 void Match::connected(Micros now, PeerIndex peer) {
+    impl_->wake_stale = true;
     impl_->connected(now, peer);
 }
 
 void Match::disconnected(Micros now, PeerIndex peer, CloseReason reason) {
+    impl_->wake_stale = true;
     impl_->disconnected(now, peer, reason);
 }
 
 Result<void> Match::receive(Micros now, PeerIndex peer, const wire::Frame& frame) {
-    return impl_->receive(now, peer, frame);
+    return impl_->receive_counted(now, peer, frame);
 }
 
 void Match::advance(Micros now) {
+    impl_->wake_stale = true;
     impl_->advance(now);
 }
 
@@ -62,23 +66,28 @@ bool Match::next_to_close(PeerIndex& peer, CloseReason& reason, std::string& tex
 }
 
 void Match::give_hashes(const StateHashes& hashes) {
+    impl_->wake_stale = true;
     impl_->give_hashes(hashes);
 }
 
 void Match::give_snapshot(Micros now, Tick tick, ByteView snapshot) {
+    impl_->wake_stale = true;
     impl_->now_ = now;
     impl_->give_snapshot(tick, snapshot);
 }
 
 void Match::end(Micros now, CloseReason reason) {
+    impl_->wake_stale = true;
     impl_->end(now, reason);
 }
 
 void Match::pause(Micros now) {
+    impl_->wake_stale = true;
     impl_->request_pause(now);
 }
 
 void Match::resume(Micros now) {
+    impl_->wake_stale = true;
     impl_->request_resume(now);
 }
 

@@ -20,8 +20,11 @@ void Match::Impl::on_report(Micros now,
     if (!seat.in_game || seat.state == PlayerState::absent || tick < seat.verify_from) {
         return; // Joiners and absent players owe no report, so theirs is none.
     }
-    seat.reported = std::max(seat.reported, tick);
-    seat.withholding = false;
+    if (tick > seat.reported) {
+        seat.reported = tick;
+        seat.reported_at = next();
+        seat.withholding = false;
+    }
     if (settings.authority == Authority::simulation) {
         if (history.has(tick)) {
             compare(now, slot, tick, hash);
@@ -64,11 +67,11 @@ std::uint64_t Match::Impl::owing_reports(std::uint64_t tick) const {
 
 void Match::Impl::count_votes(Micros now, VoteTable::Entry& entry, std::uint16_t slot) {
     const std::uint64_t tick = entry.tick_and_one - 1;
-    const std::uint64_t owing = owing_reports(tick);
     if (entry.agreed && votes.values(entry)[slot] == entry.value) {
         seats[slot].agreed_to = std::max(seats[slot].agreed_to, tick);
         return;
     }
+    const std::uint64_t owing = owing_reports(tick);
     const auto judgement = judge<std::uint32_t>(votes.values(entry), entry.reported, owing, false);
     if (judgement.outcome == Outcome::agreed) {
         entry.agreed = true;
@@ -251,7 +254,7 @@ void Match::Impl::check_silence() {
     for (std::uint16_t slot = 0; slot < slots; ++slot) {
         Seat& seat = seats[slot];
         const bool playing = seat.state == PlayerState::live || seat.state == PlayerState::lagging;
-        const std::uint64_t since = std::max(seat.reported, seat.owes_from);
+        const std::uint64_t since = std::max(seat.reported_at, seat.owes_from);
         if (playing && !seat.withholding && next() > since + allowed) {
             seat.withholding = true;
             ++status.reports_withheld;

@@ -97,7 +97,7 @@ struct Match::Impl {
 
     Impl(MatchSettings given, MatchEvents& owner, Entropy& random);
 
-    // ---- match_session.cpp: what is played -----------------------------------------------------
+    // match_session.cpp: what is played
     /// Sizes everything for a session of `count` slots.
     void begin_session(std::uint16_t count);
     void take_history();
@@ -105,7 +105,7 @@ struct Match::Impl {
     bool take_manifest(Micros now, const Hash128& bringer, ByteView blob);
     void replay_event(const TickFrame& past, const Event& event);
 
-    // ---- match_peers.cpp: admission, seats, connections ----------------------------------------
+    // match_peers.cpp: admission, seats, connections
     tl::expected<Admitted, CloseReason> admit(Micros now, const Admission& admission);
     tl::expected<std::uint16_t, CloseReason> seat_for(const Admission& admission);
     wire::AcceptPayload accept_payload(const Admitted& admitted) const;
@@ -118,14 +118,14 @@ struct Match::Impl {
     void empty_seat(std::uint16_t slot);
     bool next_to_close(PeerIndex& index, CloseReason& reason, std::string& text);
 
-    // ---- match_receive.cpp: frames of peers ----------------------------------------------------
+    // match_receive.cpp: frames of peers
     Result<void> receive(Micros now, PeerIndex index, const wire::Frame& frame);
     Result<void> on_inputs(Micros now, Peer& peer, ByteView body);
     Result<void> on_runs(Micros now, Peer& peer, const wire::Inputs& inputs);
     Result<void> on_input(Micros now, std::uint16_t slot, std::uint64_t tick, ByteView value);
     Result<void> on_request(Micros now, Peer& peer, ByteView body);
 
-    // ---- match_ticks.cpp: closing --------------------------------------------------------------
+    // match_ticks.cpp: closing
     void advance(Micros now);
     void begin(Micros now);
     void open_tick();
@@ -141,8 +141,11 @@ struct Match::Impl {
     void check_seats(Micros now, std::uint64_t closed);
     bool deserted() const;
     void check_standing(Micros now);
+    /// Waited for beyond the grace; 0: nobody.
+    std::uint64_t stalled_slots(Micros now) const;
+    void check_stall(Micros now);
 
-    // ---- match_events.cpp: the schedule ---------------------------------------------------------
+    // match_events.cpp: the schedule
     void schedule(What what, std::uint64_t tick, std::uint16_t slot = 0, std::uint32_t value = 0);
     bool cancel(What what, std::uint16_t slot);
     bool scheduled(What what, std::uint16_t slot) const;
@@ -154,16 +157,14 @@ struct Match::Impl {
     void request_resume(Micros now);
     void end(Micros now, CloseReason reason);
 
-    // ---- match_pace.cpp
-    // -----------------------------------------------------------------------------
+    // match_pace.cpp: what a tick is worth
     void begin_pace(Micros now);
     void look_at_pace(Micros now);
     void adapt_delay(Micros now);
     void adapt_stretch(Micros now);
     void set_delay(Micros now, std::uint32_t ticks);
 
-    // ---- match_joins.cpp: how a peer gets to the edge
-    // --------------------------------------------
+    // match_joins.cpp: how a peer gets to the edge
     void settle(Micros now, Peer& peer);
     bool give_base(Micros now, Peer& peer);
     void follow(Micros now, Peer& peer);
@@ -172,8 +173,7 @@ struct Match::Impl {
     void need_snapshot(Peer& peer);
     void resync(Micros now, Peer& peer);
 
-    // ---- match_snapshots.cpp: what joiners begin from
-    // ---------------------------------------------
+    // match_snapshots.cpp: what joiners begin from
     void send_blob(Micros now,
                    Peer& peer,
                    wire::BlobKind kind,
@@ -189,8 +189,7 @@ struct Match::Impl {
     Result<void> on_blob(Micros now, Peer& peer, const wire::Frame& in);
     void on_blob_complete(Micros now, Peer& peer);
 
-    // ---- match_donors.cpp: a relay's snapshots
-    // ------------------------------------------------------
+    // match_donors.cpp: a relay's snapshots
     void ask_donor(Micros now);
     void advance_donation(Micros now);
     void on_donor_hash(std::uint16_t slot, const wire::HashAnswer& answer);
@@ -198,8 +197,7 @@ struct Match::Impl {
     void refuse_donation(std::string_view why);
     std::uint64_t voters() const;
 
-    // ---- match_hashes.cpp: reports and verdicts
-    // -----------------------------------------------------
+    // match_hashes.cpp: reports and verdicts
     void on_report(Micros now, std::uint16_t slot, std::uint64_t tick, std::uint32_t hash);
     void compare(Micros now, std::uint16_t slot, std::uint64_t tick, std::uint32_t hash);
     std::uint64_t owing_reports(std::uint64_t tick) const;
@@ -213,14 +211,17 @@ struct Match::Impl {
     void repeat_announcements(Micros now);
     void check_silence();
 
-    // ---- match_compose.cpp: packets
-    // ---------------------------------------------------------------
+    // match_compose.cpp: packets
     bool compose(Micros now, PeerIndex index, Bytes& plaintext);
     void start_turn(Micros now, Peer& peer);
     void add_ticks(Micros now, Peer& peer, Bytes& plaintext);
     void add_stall(Micros now, const Peer& peer, Bytes& plaintext) const;
     std::uint64_t edge_of(const Peer& peer) const;
+    /// The cached time, or a new look at everybody. Too early is harmless, too late is not: every
+    /// change makes it stale but a plain INPUTS, which can only make the open tick complete.
     Micros next_wake() const;
+    Micros find_wake() const;
+    Result<void> receive_counted(Micros now, PeerIndex index, const wire::Frame& in);
     std::size_t memory_bytes() const;
 
     /// Appends a small frame to the peer's next packet, if it has room.
@@ -258,6 +259,7 @@ struct Match::Impl {
     BundleCache cache;
     std::vector<Seat> seats;
     std::vector<Peer> peers;
+    std::size_t to_close = 0; ///< Peers that next_to_close has not taken out yet.
 
     TickFrame frame; ///< The open tick: events are in it, inputs come when it is closed.
     Bytes encoded;
@@ -286,9 +288,13 @@ struct Match::Impl {
     Micros announce_at = never;
 
     Pace pace;
+    mutable bool wake_stale = true;
+    mutable Micros wake = never;
     Micros now_; ///< Of the call that is under way.
+    bool clock_known = false; ///< There was a first advance.
     Policy policy = Policy::deadline;
     bool pause_wanted = false; ///< The open tick is the last before a pause.
+    bool stalling = false;     ///< Players are waited for beyond the grace, and know it.
     bool standing = false;     ///< Nobody is there, or paused: the clock has stopped.
     Micros standing_since;
     bool ending = false; ///< The open tick is the last one.

@@ -63,7 +63,7 @@ bool Match::Impl::give_base(Micros now, Peer& peer) {
         }
         peer.wants_snapshot = true;
     }
-    if (!peer.manifest_done || peer.sender->active()) {
+    if (!peer.manifest_done || peer.sender != nullptr) {
         return false; // One blob at a time.
     }
     const auto replay_ticks = static_cast<std::uint64_t>(replay_from_start.value) *
@@ -147,6 +147,7 @@ void Match::Impl::resync(Micros now, Peer& peer) {
         ++status.requests_refused;
         return;
     }
+    peer.snapshots = 0; // Asked for, not fallen behind.
     need_snapshot(peer);
     if (again) {
         seat.resyncs.push_back(now);

@@ -10,6 +10,7 @@ namespace twinstep::net {
 namespace {
 
 constexpr std::uint64_t look_every_ticks = 16;
+constexpr std::uint64_t measure_ticks = 64;
 constexpr std::uint32_t raise_most_ticks = 4;
 constexpr Micros lower_after = seconds(5);
 constexpr Micros behind_long = seconds(2);
@@ -47,9 +48,6 @@ void Match::Impl::set_delay(Micros now, std::uint32_t ticks) {
     pace.delay = ticks;
     pace.changed = now;
     pace.settled_at = next() + 2 * std::uint64_t{settings.delay_ticks_max} + look_every_ticks;
-    for (Seat& seat : seats) {
-        seat.margins.clear();
-    }
     cancel(What::delay, 0);
     schedule(What::delay, next(), 0, ticks);
 }
@@ -58,7 +56,11 @@ void Match::Impl::look_at_pace(Micros now) {
     if (next() % look_every_ticks != 0) {
         return;
     }
-    if (settings.equal_delay && next() >= pace.settled_at) {
+    if (settings.equal_delay && next() < pace.settled_at) {
+        for (Seat& seat : seats) {
+            seat.margins.clear(); // Of inputs that were given before the change arrived.
+        }
+    } else if (settings.equal_delay && next() >= pace.settled_at + measure_ticks) {
         adapt_delay(now);
     }
     if (settings.pace_median) {

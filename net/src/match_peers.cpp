@@ -95,6 +95,8 @@ tl::expected<Admitted, CloseReason> Match::Impl::admit(Micros now, const Admissi
         }
         seat.has_ticket = true;
         seat.ticket = admitted.ticket;
+        peer.ticket = admitted.ticket;
+        peer.generation = seat.generation;
         seat.player_id = admission.player_id;
         if (seat.state == PlayerState::empty) {
             seat.name = clean_name(admission.name);
@@ -138,11 +140,18 @@ void Match::Impl::connected(Micros now, PeerIndex index) {
     peer.since = now;
     peer.next_send = now;
     if (Seat* seat = seat_of(peer)) {
+        if (seat->generation != peer.generation || seat->state == PlayerState::empty) {
+            // The seat was lost while the handshake was under way.
+            peer.has_slot = false;
+            close_peer(peer, CloseReason::replaced);
+            return;
+        }
         if (seat->has_peer && seat->peer != index) {
             close_peer(peers[seat->peer], CloseReason::replaced);
         }
         seat->has_peer = true;
         seat->peer = index;
+        seat->ticket = peer.ticket;
         seat->has_old_ticket = false;
         seat->restored = false;
         seat->inputs.clear();
@@ -153,7 +162,7 @@ void Match::Impl::connected(Micros now, PeerIndex index) {
             // What plays on is the old connection's; the new one has to come to the edge first.
             cancel(What::present, peer.slot.value);
             seat->coming = false;
-            if (seat->state != PlayerState::absent) {
+            if (seat->state != PlayerState::absent && !scheduled(What::absent, peer.slot.value)) {
                 schedule(What::absent, next(), peer.slot.value);
             }
         }
@@ -173,15 +182,18 @@ void Match::Impl::close_peer(Peer& peer, CloseReason reason, std::string_view te
         return;
     }
     peer.phase = PeerPhase::closing;
+    ++to_close;
+    wake_stale = true;
     peer.reason = reason;
     peer.text = text;
 }
 
 bool Match::Impl::next_to_close(PeerIndex& index, CloseReason& reason, std::string& text) {
-    for (std::size_t i = 0; i < peers.size(); ++i) {
+    for (std::size_t i = 0; to_close != 0 && i < peers.size(); ++i) {
         Peer& peer = peers[i];
         if (peer.phase == PeerPhase::closing) {
             peer.phase = PeerPhase::closed;
+            --to_close;
             index = static_cast<PeerIndex>(i);
             reason = peer.reason;
             text = peer.text;
@@ -202,9 +214,13 @@ void Match::Impl::disconnected(Micros now, PeerIndex index, CloseReason reason) 
         if (own) {
             seat->has_peer = false;
             lose_seat(now, *seat, peer.slot.value, reason);
-        } else if (!seat->has_peer && seat->state == PlayerState::joining) {
+        } else if (!seat->has_peer && seat->state == PlayerState::joining &&
+                   seat->generation == peer.generation) {
             empty_seat(peer.slot.value); // Admitted and never heard of.
         }
+    }
+    if (peer.phase == PeerPhase::closing) {
+        --to_close;
     }
     peer = Peer{};
 }
@@ -251,6 +267,7 @@ void Match::Impl::set_state(std::uint16_t slot, PlayerState state) {
 void Match::Impl::empty_seat(std::uint16_t slot) {
     set_state(slot, PlayerState::empty);
     Seat& seat = seats[slot];
+    ++seat.generation;
     seat.in_game = false;
     seat.has_peer = false;
     seat.restored = false;

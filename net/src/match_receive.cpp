@@ -8,6 +8,26 @@
 
 namespace twinstep::net {
 
+Result<void> Match::Impl::receive_counted(Micros now, PeerIndex index, const wire::Frame& in) {
+    TWINSTEP_ASSERT(index < peers.size());
+    const Seat* seat = in.type == wire::FrameType::inputs ? seat_of(peers[index]) : nullptr;
+    const bool plain = seat != nullptr && !wake_stale && is_following(peers[index]);
+    if (!plain) {
+        wake_stale = true;
+        return receive(now, index, in);
+    }
+    const std::size_t events_before = agenda.size();
+    const bool searching = search.active();
+    const bool had = seat->inputs.has(next());
+    auto taken = receive(now, index, in);
+    if (!taken || agenda.size() != events_before || search.active() != searching) {
+        wake_stale = true;
+    } else if (!had && !standing && !status.ended && seat->inputs.has(next())) {
+        wake = std::min(wake, closing_time(missing()));
+    }
+    return taken;
+}
+
 Result<void> Match::Impl::receive(Micros now, PeerIndex index, const wire::Frame& frame_in) {
     TWINSTEP_ASSERT(index < peers.size());
     now_ = now;
@@ -143,7 +163,11 @@ Result<void> Match::Impl::on_request(Micros now, Peer& peer, ByteView body) {
     }
     switch (request->kind) {
     case wire::RequestKind::pause:
-        request_pause(now);
+        if (seat->pauses.take(now)) {
+            request_pause(now);
+        } else {
+            ++status.requests_refused;
+        }
         break;
     case wire::RequestKind::resume:
         request_resume(now);
@@ -154,7 +178,9 @@ Result<void> Match::Impl::on_request(Micros now, Peer& peer, ByteView body) {
         }
         break;
     case wire::RequestKind::policy:
-        if (request->value >= 1 && request->value <= 3) {
+        // A player may end a stand-still, not begin one: the stricter policies let the slowest one
+        // hold everybody up.
+        if (request->value >= 1 && request->value < static_cast<std::uint32_t>(policy)) {
             schedule(What::policy, next(), 0, request->value);
         }
         break;

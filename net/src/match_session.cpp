@@ -3,6 +3,7 @@
 #include "match_impl.hpp"
 
 #include "twinstep/net/identity.hpp"
+#include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/manifest.hpp"
 
 #include <algorithm>
@@ -58,8 +59,11 @@ Match::Impl::Impl(MatchSettings given, MatchEvents& owner, Entropy& random)
 void Match::Impl::begin_session(std::uint16_t count) {
     slots = count;
     // A TICKS body holds at least one tick: its shapes, its inputs at their longest, its events.
-    const std::size_t fixed = 24 + std::size_t{count} * (settings.input_bytes_max + 3U);
-    event_bytes_max = ticks_body_bytes_max - std::min(ticks_body_bytes_max - 90, fixed);
+    // check_settings leaves room for one JOIN at least.
+    const std::size_t value_head = settings.input_bytes_max < 128 ? 2 : 3;
+    const std::size_t fixed = 24 + std::size_t{count} * (settings.input_bytes_max + value_head);
+    TWINSTEP_ASSERT(fixed + 5 + wire::name_bytes_max <= ticks_body_bytes_max);
+    event_bytes_max = ticks_body_bytes_max - fixed;
     seats.resize(count);
     for (Seat& seat : seats) {
         seat.inputs.configure(wire::window_ticks_max + settings.delay_ticks_max,

@@ -110,6 +110,9 @@ Result<void> check_history(const MatchSettings& s) {
                                 "at most input_bytes_max"));
             }
         }
+        if (tick >= tick_max - 8192) {
+            return fail(bad("history", "tick " + std::to_string(tick), "less"));
+        }
         expected = tick + 1;
     }
     if (!s.history.empty() && s.manifest.empty()) {

@@ -127,6 +127,7 @@ void Match::Impl::check_transfer(Micros now, Peer& peer) {
     } else {
         peer.taking_snapshot = false;
     }
+    peer.sender.reset(); // 4 KiB that most peers need once.
 }
 
 void Match::Impl::check_upload(Micros now, Peer& peer) {

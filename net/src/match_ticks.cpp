@@ -89,6 +89,13 @@ void Match::Impl::check_standing(Micros now) {
 
 void Match::Impl::advance(Micros now) {
     now_ = now;
+    if (!clock_known) {
+        // Nobody told the time when the seats of a history were made: they are absent from now on.
+        clock_known = true;
+        for (Seat& seat : seats) {
+            seat.absent_since = now;
+        }
+    }
     check_peers(now);
     if (!status.started && !status.ended && has_session) {
         const auto ready = std::count_if(peers.begin(), peers.end(), [](const Peer& peer) {
@@ -108,6 +115,7 @@ void Match::Impl::advance(Micros now) {
         }
         check_standing(now);
         close_due(now);
+        check_stall(now);
         advance_search(now);
         advance_donation(now);
         repeat_announcements(now);
@@ -117,6 +125,21 @@ void Match::Impl::advance(Micros now) {
             start_turn(now, peer);
         }
     }
+}
+
+std::uint64_t Match::Impl::stalled_slots(Micros now) const {
+    const bool runs = status.started && !status.ended && !standing;
+    return runs && now >= timeline.due() + settings.grace ? missing() : 0;
+}
+
+void Match::Impl::check_stall(Micros now) {
+    const bool stall = stalled_slots(now) != 0;
+    if (stall && !stalling) {
+        for (Peer& peer : peers) {
+            peer.next_send = std::min(peer.next_send, now); // They are told at once.
+        }
+    }
+    stalling = stall;
 }
 
 void Match::Impl::close_due(Micros now) {
@@ -216,7 +239,8 @@ void Match::Impl::check_seats(Micros now, std::uint64_t closed) {
 }
 
 void Match::Impl::after_close(Micros now) {
-    if (ending || next() > tick_max) {
+    // Frames name ticks up to a window ahead.
+    if (ending || next() >= tick_max - 4096) {
         status.ended = true;
         ended_at = now;
         if (end_reason == CloseReason::none) {

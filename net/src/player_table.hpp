@@ -63,6 +63,7 @@ struct Seat {
     bool in_game = false;  ///< A JOIN is in the tick stream and no LEAVE.
     bool has_peer = false; ///< A peer is connected for it.
     PeerIndex peer = 0;
+    std::uint32_t generation = 0; ///< Counts its owners: a seat given away is not taken back.
     bool restored = false; ///< From an earlier process: claimed by name, since tickets are gone.
     std::string name;
     std::uint64_t player_id = 0;
@@ -95,6 +96,7 @@ struct Seat {
     std::array<Report, reports_max> reports{};
     std::uint64_t verify_from = 0; ///< Reports count from this state on.
     std::uint64_t reported = 0;    ///< Newest state it spoke of.
+    std::uint64_t reported_at = 0; ///< Tick that was open when it did so.
     std::uint64_t agreed_to = 0;   ///< Newest state at which it was right.
     bool diverged = false;         ///< Was named in a verdict.
     bool withholding = false;      ///< Owes reports.
@@ -104,6 +106,7 @@ struct Seat {
     Micros snapshot_at;          ///< When it last began to get one.
     std::vector<Micros> resyncs; ///< When; at most 3 in 10 minutes.
     Budget requests{4, seconds(5)};
+    Budget pauses{3, seconds(120)};
 };
 
 /// Where a connection stands.
@@ -124,6 +127,8 @@ struct Peer {
     bool stranger = false; ///< Another build: gets the manifest and is closed.
     bool has_slot = false;
     Slot slot;
+    std::uint32_t generation = 0; ///< Of its seat, when it was admitted.
+    wire::Random16 ticket{};
     Hash128 build;
     Micros since; ///< Of admission, then of connection.
     Micros round_trip;

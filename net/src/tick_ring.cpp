@@ -14,10 +14,11 @@ void TickRing::configure(std::size_t ticks_max, std::uint64_t next) {
     ticks_max_ = ticks_max;
     next_ = next;
     count_ = 0;
-    places_.assign(std::min<std::size_t>(ticks_max, 256), Place{});
+    places_.assign(std::min<std::size_t>(ticks_max, 1024), Place{});
     blocks_.clear();
     free_.clear();
-    has_block_ = false;
+    block_ = take_block();
+    has_block_ = true;
 }
 
 std::size_t TickRing::index_of(std::uint64_t tick) const {
@@ -96,6 +97,12 @@ ByteView TickRing::at(std::uint64_t tick) const {
 std::size_t TickRing::memory_bytes() const {
     return places_.capacity() * sizeof(Place) + blocks_.size() * (block_bytes + sizeof(Bytes)) +
            free_.capacity() * sizeof(std::uint16_t);
+}
+
+BundleCache::BundleCache() {
+    for (Entry& entry : entries_) {
+        entry.bytes.reserve(ticks_body_bytes_max);
+    }
 }
 
 BundleCache::Body

@@ -70,13 +70,16 @@ public:
         ByteView bytes;        ///< Valid until the next call.
     };
 
+    /// Takes all memory that the bodies will ever need.
+    BundleCache();
+
     /// The body of `wanted` ticks from `first` on. Requires ticks that the ring holds.
     Body get(const TickRing& ring, ByteView neutral, std::uint64_t first, std::size_t wanted);
     void clear();
     std::size_t memory_bytes() const;
 
 private:
-    static constexpr std::size_t entries = 16;
+    static constexpr std::size_t entries = 8;
 
     struct Entry {
         std::uint64_t first = 0;
@@ -92,9 +95,10 @@ private:
 };
 
 /// Room for a body in a packet that holds TICKS and nothing else: type, flags, first (10), count,
-/// input ack (10), margin (5), hash back (10), hash (4).
+/// input ack (10), margin (5), hash back (10), hash (4); and for a STALL before it.
 inline constexpr std::size_t ticks_head_bytes_max = 42;
+inline constexpr std::size_t stall_bytes_max = 32;
 inline constexpr std::size_t ticks_body_bytes_max =
-    wire::plaintext_bytes_max - ticks_head_bytes_max;
+    wire::plaintext_bytes_max - ticks_head_bytes_max - stall_bytes_max;
 
 } // namespace twinstep::net

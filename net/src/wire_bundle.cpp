@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The body of a TICKS frame: closed ticks as shapes, events and one column of runs for each slot.
 #include "wire_detail.hpp"
+#include "wire_runs.hpp"
 
 #include "twinstep/net/wire.hpp"
 
@@ -29,16 +30,6 @@ constexpr std::uint64_t all_slots(std::size_t slots) {
 }
 
 static_assert(match_slots_max == 64, "a shape's bitmaps are u64");
-
-Shape shape_of(const TickFrame& frame) {
-    Shape shape;
-    for (std::size_t i = 0; i < frame.slot_count(); ++i) {
-        const SlotInput& input = frame.at(Slot{static_cast<std::uint16_t>(i)});
-        shape.present |= static_cast<std::uint64_t>(input.present) << i;
-        shape.substituted |= static_cast<std::uint64_t>(input.substituted) << i;
-    }
-    return shape;
-}
 
 void put_bitmap(ByteWriter& writer, std::uint64_t bits, std::size_t slots) {
     for (std::size_t at = 0; at < slots; at += 8) {
@@ -70,76 +61,170 @@ constexpr std::size_t list_bytes(std::size_t count, const Bytes& list) {
     return count == 0 ? 0 : varint_bytes(count) + list.size();
 }
 
-void put_events(const TickFrame& frame, std::size_t index, Bytes& target) {
-    ByteWriter writer(target);
-    for (const Event& event : frame.events()) {
-        writer.u8(static_cast<std::uint8_t>(index));
-        writer.u8(static_cast<std::uint8_t>(event.kind));
-        writer.varint(event.has_slot ? event.slot.value + 1U : 0U);
-        writer.text(detail::as_text(frame.payload(event)));
+/// Writes the repetition that is open.
+void flush(Bytes& target, std::uint8_t& repeats) {
+    if (repeats != 0) {
+        target.push_back(static_cast<std::byte>(detail::repeat_base + repeats));
+        repeats = 0;
     }
+}
+
+/// A varint that mostly has one byte.
+std::uint64_t
+short_varint(ByteReader& reader, ByteView source, const char* field, std::uint64_t limit) {
+    if (reader.remaining() != 0) {
+        const auto first = std::to_integer<unsigned>(source[reader.offset()]);
+        if (first < 0x80 && first <= limit) {
+            return reader.u8(field);
+        }
+    }
+    return reader.varint(field, limit);
 }
 
 } // namespace
 
-struct BundleWriter::Progress {
+struct BundleWriter::State {
     std::size_t slots = 0;
+    std::uint64_t first_tick = 0;
     std::size_t shape_count = 0;
     std::size_t event_count = 0;
-    std::uint64_t present = 0;
-    std::uint64_t substituted = 0;
+    std::size_t events_size = 0; ///< Before the tick that is being added.
+    Shape held;                  ///< The shape that holds.
+    Shape shape;                 ///< Of the tick that is being added.
+    std::size_t events_more = 0; ///< Of the tick that is being added.
 };
-
-/// Appends frame_ to the lists and columns; false, with everything as before, if that is too much.
-bool BundleWriter::add(std::size_t index, Progress& progress, std::size_t bytes_max) {
-    const Progress before = progress;
-    const std::size_t shapes_size = shapes_.size();
-    const std::size_t events_size = events_.size();
-    const Shape shape = shape_of(frame_);
-    if (shape != Shape{progress.present, progress.substituted}) {
-        ByteWriter writer(shapes_);
-        writer.u8(static_cast<std::uint8_t>(index));
-        put_bitmap(writer, shape.present, progress.slots);
-        put_bitmap(writer, shape.substituted, progress.slots);
-        progress.present = shape.present;
-        progress.substituted = shape.substituted;
-        ++progress.shape_count;
-    }
-    put_events(frame_, index, events_);
-    progress.event_count += frame_.events().size();
-    std::size_t size =
-        1 + list_bytes(progress.shape_count, shapes_) + list_bytes(progress.event_count, events_);
-    for (std::size_t i = 0; i < progress.slots; ++i) {
-        RunWriter& column = writers_[i];
-        marks_[i] = {columns_[i].size(), column.repeats_};
-        if ((shape.present >> i & 1U) != 0) {
-            column.add(frame_.input(Slot{static_cast<std::uint16_t>(i)}));
-        }
-        size += column.finished_bytes();
-    }
-    if (size <= bytes_max && progress.event_count <= events_in_bundle_max) {
-        return true;
-    }
-    shapes_.resize(shapes_size);
-    events_.resize(events_size);
-    for (std::size_t i = 0; i < progress.slots; ++i) {
-        writers_[i].roll_back(marks_[i].size, marks_[i].repeats);
-    }
-    progress = before;
-    return false;
-}
 
 void BundleWriter::start(std::size_t slots, ByteView neutral) {
     shapes_.clear();
-    events_.clear();
     if (columns_.size() < slots) {
         columns_.resize(slots);
-        marks_.resize(slots);
     }
-    writers_.clear();
     for (std::size_t i = 0; i < slots; ++i) {
-        columns_[i].clear();
-        writers_.emplace_back(columns_[i], neutral);
+        columns_[i].bytes.clear();
+        columns_[i].last = neutral;
+        columns_[i].repeats = 0;
+    }
+}
+
+/// Events as decode_frame takes them, appended to events_ as they are.
+void BundleWriter::parse_events(ByteReader& reader, std::size_t index, State& state) {
+    const std::uint64_t count = reader.varint("events", events_max);
+    if (reader.ok() && count == 0) {
+        reader.fail(SimErrc::malformed, "events");
+    }
+    ByteWriter writer(events_);
+    for (std::uint64_t i = 0; i < count && reader.ok(); ++i) {
+        const std::uint8_t kind = reader.u8("event.kind");
+        const std::uint64_t slot = reader.varint("event.slot", slots_max);
+        const std::string_view payload = reader.text("event.payload", event_bytes_max);
+        if (reader.ok() && kind == 0) {
+            reader.fail(SimErrc::malformed, "event.kind");
+        }
+        writer.u8(static_cast<std::uint8_t>(index));
+        writer.u8(kind);
+        writer.varint(slot);
+        writer.text(payload);
+    }
+    state.events_more = count;
+}
+
+/// Reads a frame's one encoding without copying it: this runs for each tick in each packet, where
+/// decode_frame into a TickFrame would cost more than all the rest. Refuses what decode_frame does.
+Result<void> BundleWriter::parse(ByteView frame, std::size_t index, State& state) {
+    ByteReader reader(frame);
+    if (frame.size() > frame_bytes_max) {
+        reader.fail(SimErrc::limit_exceeded, "frame");
+    }
+    const std::uint64_t tick = reader.varint("tick", tick_max);
+    const std::uint64_t head = reader.varint("slots", (match_slots_max << 1U) | 1U);
+    const auto slots = static_cast<std::size_t>(head >> 1U);
+    if (reader.ok() && index != 0 && tick != state.first_tick + index) {
+        reader.fail(SimErrc::wrong_tick, "tick");
+    } else if (reader.ok() && index != 0 && slots != state.slots) {
+        reader.fail(SimErrc::wrong_slots, "slots");
+    }
+    state.slots = index == 0 ? slots : state.slots;
+    state.first_tick = index == 0 ? tick : state.first_tick;
+    state.events_size = events_.size();
+    state.events_more = 0;
+    state.shape = {};
+    if ((head & 1U) != 0) {
+        parse_events(reader, index, state);
+    }
+    for (std::size_t i = 0; i < slots && reader.ok(); ++i) {
+        const std::uint64_t input =
+            short_varint(reader, frame, "input.size", (input_bytes_max << 2U) | 3U);
+        if ((input & 1U) == 0 && input != 0) {
+            reader.fail(SimErrc::malformed, "input.size");
+        }
+        inputs_[i] = reader.bytes(input >> 2U, "input");
+        state.shape.present |= (input & 1U) << i;
+        state.shape.substituted |= (input >> 1U & 1U) << i;
+    }
+    return detail::finished_void(reader);
+}
+
+/// Appends the tick that was parsed to lists and columns; false, with everything as before, if that
+/// is too much.
+bool BundleWriter::add(std::size_t index, State& state, std::size_t bytes_max) {
+    const std::size_t shapes_size = shapes_.size();
+    const bool new_shape = state.shape != state.held;
+    if (new_shape) {
+        ByteWriter writer(shapes_);
+        writer.u8(static_cast<std::uint8_t>(index));
+        put_bitmap(writer, state.shape.present, state.slots);
+        put_bitmap(writer, state.shape.substituted, state.slots);
+    }
+    std::size_t columns_size = 0;
+    for (std::size_t i = 0; i < state.slots; ++i) {
+        Column& column = columns_[i];
+        column.size_before = column.bytes.size();
+        column.repeats_before = column.repeats;
+        if ((state.shape.present >> i & 1U) != 0) {
+            if (detail::same_value(column.last, inputs_[i])) {
+                ++column.repeats; // At most as often as there are ticks.
+            } else {
+                flush(column.bytes, column.repeats);
+                detail::put_changed(column.bytes, column.last, inputs_[i]);
+                column.last = inputs_[i];
+            }
+        }
+        columns_size += column.bytes.size() + (column.repeats != 0 ? 1 : 0);
+    }
+    const std::size_t shape_count = state.shape_count + (new_shape ? 1 : 0);
+    const std::size_t event_count = state.event_count + state.events_more;
+    const std::size_t size =
+        1 + list_bytes(shape_count, shapes_) + list_bytes(event_count, events_) + columns_size;
+    if (size <= bytes_max && event_count <= events_in_bundle_max) {
+        state.shape_count = shape_count;
+        state.event_count = event_count;
+        state.held = state.shape;
+        return true;
+    }
+    shapes_.resize(shapes_size);
+    events_.resize(state.events_size);
+    for (std::size_t i = 0; i < state.slots; ++i) {
+        columns_[i].bytes.resize(columns_[i].size_before);
+        columns_[i].repeats = columns_[i].repeats_before;
+    }
+    return false;
+}
+
+void BundleWriter::finish(const State& state, Bytes& target) {
+    ByteWriter writer(target);
+    writer.u8(static_cast<std::uint8_t>((state.shape_count != 0 ? shapes_bit : 0) |
+                                        (state.event_count != 0 ? events_bit : 0)));
+    if (state.shape_count != 0) {
+        writer.varint(state.shape_count);
+        writer.bytes(shapes_);
+    }
+    if (state.event_count != 0) {
+        writer.varint(state.event_count);
+        writer.bytes(events_);
+    }
+    for (std::size_t i = 0; i < state.slots; ++i) {
+        writer.bytes(columns_[i].bytes);
+        flush(target, columns_[i].repeats);
     }
 }
 
@@ -147,48 +232,25 @@ Result<std::size_t> BundleWriter::encode(std::span<const ByteView> frames,
                                          ByteView neutral,
                                          std::size_t bytes_max,
                                          Bytes& target) {
+    TWINSTEP_ASSERT(neutral.size() <= input_bytes_max);
     target.clear();
-    Progress progress;
+    events_.clear();
+    State state;
     std::size_t taken = 0;
-    Tick first;
     for (; taken < frames.size() && taken < window_ticks_max; ++taken) {
-        if (Result<void> decoded = decode_frame(frames[taken], frame_); !decoded) {
-            return fail(std::move(decoded.error()));
+        if (Result<void> parsed = parse(frames[taken], taken, state); !parsed) {
+            return fail(std::move(parsed.error()));
         }
         if (taken == 0) {
-            if (frame_.slot_count() > match_slots_max) {
-                return fail(Error(SimErrc::limit_exceeded, "slots"));
-            }
-            first = frame_.tick();
-            progress.slots = frame_.slot_count();
-            progress.present = all_slots(progress.slots);
-            start(progress.slots, neutral);
-        } else if (frame_.tick() != first + taken) {
-            return fail(Error(SimErrc::wrong_tick, "tick"));
-        } else if (frame_.slot_count() != progress.slots) {
-            return fail(Error(SimErrc::wrong_slots, "slots"));
+            start(state.slots, neutral);
+            state.held.present = all_slots(state.slots);
         }
-        if (!add(taken, progress, bytes_max)) {
+        if (!add(taken, state, bytes_max)) {
             break;
         }
     }
-    if (taken == 0) {
-        return taken;
-    }
-    ByteWriter writer(target);
-    writer.u8(static_cast<std::uint8_t>((progress.shape_count != 0 ? shapes_bit : 0) |
-                                        (progress.event_count != 0 ? events_bit : 0)));
-    if (progress.shape_count != 0) {
-        writer.varint(progress.shape_count);
-        writer.bytes(shapes_);
-    }
-    if (progress.event_count != 0) {
-        writer.varint(progress.event_count);
-        writer.bytes(events_);
-    }
-    for (std::size_t i = 0; i < progress.slots; ++i) {
-        writers_[i].finish();
-        writer.bytes(columns_[i]);
+    if (taken != 0) {
+        finish(state, target);
     }
     return taken;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs: sequences of inputs as full values, XOR differences and repetitions.
+#include "wire_runs.hpp"
+
 #include "twinstep/net/wire.hpp"
 #include "twinstep/sim/assert.hpp"
 
@@ -8,15 +10,9 @@
 
 namespace twinstep::net::wire {
 
+using namespace detail;
+
 namespace {
-
-constexpr unsigned repeat_base = 0x7F; ///< Byte of a repetition, minus how often.
-constexpr std::uint8_t repeats_max = 128;
-constexpr std::size_t groups = 7;
-
-constexpr std::size_t group_bytes(std::size_t size) {
-    return (size + groups - 1) / groups;
-}
 
 void assign(InputValue& target, ByteView value) {
     if (!value.empty()) {
@@ -25,13 +21,8 @@ void assign(InputValue& target, ByteView value) {
     target.size = static_cast<std::uint16_t>(value.size());
 }
 
-bool equal(const InputValue& last, ByteView value) {
-    return last.size == value.size() &&
-           (value.empty() || std::memcmp(last.bytes.data(), value.data(), value.size()) == 0);
-}
-
 /// Appends the mask of the groups that differ and their XOR. Requires equal sizes.
-void put_difference(Bytes& target, const InputValue& last, ByteView value) {
+void put_difference(Bytes& target, ByteView last, ByteView value) {
     const std::size_t size = value.size();
     const std::size_t width = group_bytes(size);
     const std::size_t start = target.size();
@@ -43,7 +34,7 @@ void put_difference(Bytes& target, const InputValue& last, ByteView value) {
         const std::size_t end = std::min(size, from + width);
         std::byte changed{0};
         for (std::size_t at = from; at < end; ++at) {
-            const std::byte difference = value[at] ^ last.bytes[at];
+            const std::byte difference = value[at] ^ last[at];
             out[written + at - from] = difference;
             changed |= difference;
         }
@@ -58,6 +49,17 @@ void put_difference(Bytes& target, const InputValue& last, ByteView value) {
 
 } // namespace
 
+void detail::put_changed(Bytes& target, ByteView last, ByteView value) {
+    if (value.size() == last.size()) {
+        put_difference(target, last, value);
+    } else {
+        ByteWriter writer(target);
+        writer.u8(0);
+        writer.varint(value.size());
+        writer.bytes(value);
+    }
+}
+
 RunWriter::RunWriter(Bytes& target, ByteView neutral)
     : target_(&target) {
     TWINSTEP_ASSERT(neutral.size() <= input_bytes_max);
@@ -66,21 +68,14 @@ RunWriter::RunWriter(Bytes& target, ByteView neutral)
 
 void RunWriter::add(ByteView value) {
     TWINSTEP_ASSERT(value.size() <= input_bytes_max);
-    if (equal(last_, value)) {
+    if (same_value(last_.view(), value)) {
         if (++repeats_ == repeats_max) {
             finish();
         }
         return;
     }
     finish();
-    if (value.size() == last_.size) {
-        put_difference(*target_, last_, value);
-    } else {
-        ByteWriter writer(*target_);
-        writer.u8(0);
-        writer.varint(value.size());
-        writer.bytes(value);
-    }
+    put_changed(*target_, last_.view(), value);
     assign(last_, value);
 }
 
@@ -91,13 +86,9 @@ bool RunWriter::try_add(ByteView value, std::size_t bytes_max) {
     if (finished_bytes() <= bytes_max) {
         return true;
     }
-    roll_back(size, repeats);
-    return false;
-}
-
-void RunWriter::roll_back(std::size_t size, std::uint8_t repeats) {
     target_->resize(size);
     repeats_ = repeats;
+    return false;
 }
 
 void RunWriter::finish() {

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Compares the Python decoder of datagrams with the library, in what it reads and what it refuses.
 
-    conformance_net_test.py MAKE_DATAGRAMS PAGE FIXTURES [CAPTURE...]
+    conformance_net_test.py MAKE_DATAGRAMS PAGE FIXTURES TWINSTEP
 """
 import contextlib
 import io
+import json
 import pathlib
 import re
 import subprocess
@@ -16,8 +17,7 @@ import unittest
 import decode_net
 import decode_twin
 
-MAKER = PAGE = FIXTURES = None
-CAPTURES = []
+MAKER = PAGE = FIXTURES = TWINSTEP = None
 
 
 def shown_events(events):
@@ -120,11 +120,22 @@ class NetConformance(unittest.TestCase):
         shown = {int(number): (name, way) for number, name, way in rows}
         self.assertEqual(shown, {n: (name, way) for n, (name, way, _) in decode_net.FRAMES.items()})
 
-    def test_captures_of_whole_matches_are_decoded(self):
-        if not CAPTURES:
-            self.skipTest("no capture was given")
-        with contextlib.redirect_stdout(io.StringIO()):
-            self.assertEqual(decode_net.main(["--summary", *CAPTURES]), 0)
+    def test_whole_matches_over_bad_lines_are_decoded(self):
+        summaries = []
+        for game, seed, ticks in (("tally", 2, 900), ("tally", 7, 900), ("marine", 3, 200)):
+            capture = self.directory / f"{game}_{seed}.txt"
+            command = [TWINSTEP, "netsim", "--game", game, "--seeds", str(seed)]
+            command += ["--ticks", str(ticks), "--faults", "loss,burst", "--capture", str(capture)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                self.assertEqual(decode_net.main(["--summary", str(capture)]), 0, capture)
+            summaries.append(json.loads(printed.getvalue()))
+        for summary in summaries:
+            for kind in ("up INPUTS", "down TICKS", "up BLOB_ACK", "down BLOB_CHUNK"):
+                self.assertGreater(summary.get(kind, 0), 0, summary)
+            self.assertNotIn("down refused", summary)
+            self.assertNotIn("up refused", summary)
 
     def test_no_datagram_is_a_failure_of_its_own(self):
         with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
@@ -140,6 +151,6 @@ class NetConformance(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    MAKER, PAGE, FIXTURES = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
-    CAPTURES = sys.argv[4:]
+    MAKER, PAGE = sys.argv[1], pathlib.Path(sys.argv[2])
+    FIXTURES, TWINSTEP = sys.argv[3:5]
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -7,7 +7,8 @@
 
 A capture is text: `up HEX` or `down HEX` on each line, `+N` behind the digits for N more zeros,
 then perhaps `bad`: such a datagram must be refused. `#` begins a comment; the last one that says
-`slots N, neutral HEX` gives what both sides know from ACCEPT. Data packets are those of plain mode.
+`slots N, neutral HEX`, or the last ACCEPT, gives what both sides know. Data packets are those of
+plain mode. At most ten problems of a file are shown.
 Exit codes: 0 everything is as it should be, 1 it is not, 2 usage, 6 there was no datagram.
 """
 import collections
@@ -429,8 +430,8 @@ def decode(way, data, context=Context()):
 
 
 def read_capture(lines):
-    """Yields (line number, way, bytes, must be refused, context)."""
-    context = Context()
+    """Yields (line number, way, bytes, must be refused, context of the comments so far or None)."""
+    context = None
     for number, line in enumerate(lines, 1):
         words, _, comment = line.partition("#")
         said = re.search(r"slots (\d+), neutral ([0-9a-f]*)", comment)
@@ -443,21 +444,28 @@ def read_capture(lines):
             yield number, words[0], data, words[2:] == ["bad"], context
 
 
+def context_of(accept):
+    return Context(accept["slots"], bytes.fromhex(accept["neutral"]), accept["input bytes"])
+
+
 def check_capture(path, summary):
     """Prints what is in a capture; how many datagrams there were, and how many were wrong."""
-    seen, wrong, count = collections.Counter(), 0, 0
+    seen, wrong, count, accepted = collections.Counter(), 0, 0, Context()
     with open(path, encoding="ascii") as lines:
         for number, way, data, bad, context in read_capture(lines):
             count += 1
             try:
-                out = decode(way, data, context)
+                out = decode(way, data, context or accepted)
                 problem = "must be refused and is not" if bad else None
             except Refused as error:
                 out = {"refused": str(error)}
                 problem = None if bad else str(error)
+            if out.get("packet") == "ACCEPT":
+                accepted = context_of(out["payload"])
             if problem:
                 wrong += 1
-                print(f"{path}:{number}: {problem}", file=sys.stderr)
+                if wrong <= 10:
+                    print(f"{path}:{number}: {problem}", file=sys.stderr)
             seen[f"{way} {out.get('packet', 'refused')}"] += 1
             seen.update(f"{way} {frame['frame']}" for frame in out.get("frames", []))
             if not summary:

@@ -14,6 +14,8 @@ std::span<const FuzzTarget> fuzz_targets() {
         FuzzTarget{"bundle", 1200, fuzz_bundle, bundle_seeds},
         FuzzTarget{"blob_receiver", 600, fuzz_blob_receiver, blob_receiver_seeds},
         FuzzTarget{"blob_sender", 600, fuzz_blob_sender, blob_sender_seeds},
+        FuzzTarget{"host", 1000, fuzz_host, host_seeds},
+        FuzzTarget{"client", 600, fuzz_client, client_seeds},
         FuzzTarget{"tick_frame", 2000, fuzz_tick_frame, tick_frame_seeds},
         FuzzTarget{"manifest", 1000, fuzz_manifest, manifest_seeds},
         FuzzTarget{"recording", 4096, fuzz_recording, recording_seeds},

@@ -85,7 +85,7 @@ void random_frame(TestRandom& random, Bytes& target) {
         break;
     }
     case 9: {
-        Bytes bytes(random.below(300));
+        Bytes bytes(1 + random.below(300));
         wire::BlobChunk chunk;
         chunk.id = static_cast<std::uint32_t>(random.below(50));
         chunk.index = static_cast<std::uint32_t>(random.below(50));

@@ -39,15 +39,11 @@ public:
 /// A relay host and players, 30 ms apart, with loss.
 class World {
 public:
-    explicit World(wire::Mode mode, std::uint32_t lost_percent, std::uint64_t seed = test_seed())
-        : lost_percent_(lost_percent)
-        , random_(seed)
-        , host_(make_host(mode)) {
-        for (std::size_t i = 0; i < key_.bytes.size(); ++i) {
-            key_.bytes[i] = static_cast<std::byte>(i);
-        }
-        mode_ = mode;
-    }
+    World(wire::Mode mode, std::uint32_t lost_percent, std::uint16_t start_players = 2)
+        : mode_(mode)
+        , lost_percent_(lost_percent)
+        , random_(test_seed())
+        , host_(make_host(start_players)) {}
 
     struct Peer {
         explicit Peer(Player made)
@@ -76,10 +72,11 @@ public:
         return settings;
     }
 
-    Peer& join() {
+    Peer& join(Role role = Role::player) {
         const auto index = static_cast<std::uint16_t>(peers.size());
         PlayerSettings settings;
         settings.client = client_settings();
+        settings.client.role = role;
         settings.sample = [index](Tick tick, Bytes& input) {
             input = toy_input(static_cast<std::int8_t>((tick.value * (index + 3U)) % 7U),
                               tick.value % 5 == 0);
@@ -159,12 +156,12 @@ private:
         Bytes datagram;
     };
 
-    Host make_host(wire::Mode mode) {
+    Host make_host(std::uint16_t start_players) {
         for (std::size_t i = 0; i < key_.bytes.size(); ++i) {
             key_.bytes[i] = static_cast<std::byte>(i);
         }
         HostSettings settings;
-        settings.mode = mode;
+        settings.mode = mode_;
         settings.key = key_;
         auto host = Host::create(settings, events_, entropy_);
         REQUIRE(host);
@@ -175,6 +172,11 @@ private:
         match.neutral = toy_neutral();
         match.manifest = make_manifest(toy_info(), toy_setup());
         match.hash_interval_ticks = 4;
+        match.start_players = start_players;
+        match.spectator_delay = seconds(1);
+        if (start_players == 1) {
+            match.ring = seconds(4); // A joiner cannot begin at state 0.
+        }
         REQUIRE(host->open_match(match));
         return std::move(*host);
     }
@@ -207,7 +209,7 @@ private:
     NoEvents events_;
     SeededEntropy entropy_{test_seed()};
     Key key_;
-    wire::Mode mode_ = wire::Mode::plain;
+    wire::Mode mode_;
     std::uint32_t lost_percent_ = 0;
     TestRandom random_;
     Host host_;
@@ -271,5 +273,49 @@ TEST_CASE("a player whose connection was lost comes back with its state", "[net]
     // Live again: its own inputs are taken.
     const std::uint64_t before = first.player.client().status().substituted;
     world.run_for(seconds(5));
+    CHECK(first.player.client().status().substituted <= before + 3);
+}
+
+TEST_CASE("a player who comes later and a spectator begin from another player's snapshot",
+          "[net][client][match]") {
+    TWINSTEP_SHOW_SEED();
+    World world(wire::Mode::plain, 2, 1);
+    auto& first = world.join();
+    world.run_for(seconds(6));
+    REQUIRE(first.keeper.hashes.size() > 200);
+    const std::uint64_t substituted = first.player.client().status().substituted;
+    auto& second = world.join();
+    auto& spectator = world.join(Role::spectator);
+    world.run_for(seconds(12));
+    CAPTURE(second.error, spectator.error);
+    CAPTURE(second.player.waiting_for(), spectator.player.waiting_for());
+    CHECK(second.player.client().state() == ClientState::playing);
+    CHECK(spectator.player.client().state() == ClientState::playing);
+    CHECK(second.player.client().first_tick().value > 250);
+    CHECK(second.keeper.hashes.size() > 300);
+    CHECK(spectator.keeper.hashes.size() > 200);
+    CHECK(world.equal_states() > 1000);
+    // Nobody had to wait for them.
+    CHECK(first.player.client().status().substituted <= substituted + 5);
+    CHECK(first.player.client().status().stalls < 10);
+    CHECK_FALSE(first.player.client().verdict());
+}
+
+TEST_CASE("a player who asks for a snapshot goes on from there with equal states",
+          "[net][client][match]") {
+    TWINSTEP_SHOW_SEED();
+    World world(wire::Mode::plain, 1);
+    auto& first = world.join();
+    auto& second = world.join();
+    world.run_for(seconds(6));
+    first.player.client().request(wire::RequestKind::snapshot);
+    world.run_for(seconds(10));
+    CAPTURE(first.error, second.error, first.player.waiting_for(), second.player.waiting_for());
+    CHECK(first.starts == 2);
+    CHECK(first.player.client().state() == ClientState::playing);
+    CHECK(first.player.client().status().snapshots_received == 1);
+    CHECK(world.equal_states() > 1000);
+    const std::uint64_t before = first.player.client().status().substituted;
+    world.run_for(seconds(4));
     CHECK(first.player.client().status().substituted <= before + 3);
 }

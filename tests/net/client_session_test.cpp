@@ -34,17 +34,19 @@ TEST_CASE("client connects, loads the manifest, and plays when the first tick is
     CHECK(pair.client.state() == ClientState::waiting);
     CHECK(pair.client.inputs_wanted(pair.now) == 0);
 
-    // The lobby says that tick 0 is needed: inputs for the first ticks go out at once.
-    pair.server.send_ticks(0, {}, 0, 30, pair.down);
-    pair.deliver_down();
-    pair.now = pair.now + milliseconds(100);
+    // Inputs for the first ticks go out at once, with the word that it is ready.
+    pair.frames.clear();
     pair.exchange();
+    CHECK(pair.count(wire::FrameType::progress) == 1);
     auto inputs = pair.last_inputs();
     REQUIRE(inputs);
     CHECK(inputs->ack == 0);
     CHECK(inputs->first_tick == 0);
     CHECK(values_of(*inputs).size() == pair.client.status().delay_ticks);
     CHECK(pair.client.inputs_wanted(pair.now) == 0);
+    pair.server.send_ticks(0, {}, 0, 30, pair.down);
+    pair.deliver_down();
+    CHECK(pair.client.state() == ClientState::waiting);
 
     const Bytes closed = closed_frame(0, 2, toy_neutral());
     pair.server.send_ticks(0, {closed}, 1, 30, pair.down);
@@ -215,9 +217,15 @@ TEST_CASE("a joiner waits for the snapshot and begins there with its chain", "[n
         pair.deliver_down();
         CHECK(*pair.client.next(Tick{550}, frame) == Supply::ready);
     }
-    SECTION("all chunks were acknowledged") {
+    SECTION("all chunks were acknowledged, and again when the acknowledgement was lost") {
         pair.now = pair.now + milliseconds(100);
         pair.exchange();
+        pair.frames.clear();
+        pair.server.send(pair.server.last_offer, pair.down);
+        pair.deliver_down();
+        pair.now = pair.now + milliseconds(100);
+        pair.exchange();
+        CHECK(pair.client.state() == ClientState::waiting);
         bool done = false;
         for (const auto& [type, body] : pair.frames) {
             if (type == wire::FrameType::blob_ack) {

@@ -22,7 +22,9 @@
 
 namespace client_test {
 
+// tidy: allow using-namespace: only inside the namespace of these tests.
 using namespace twinstep;
+// tidy: allow using-namespace: only inside the namespace of these tests.
 using namespace twinstep::net;
 
 inline Address loopback(std::uint16_t port) {
@@ -190,6 +192,7 @@ public:
         const wire::BlobOffer offer = make_blob_offer(++blob_id, kind, tick, bytes, chain);
         Bytes frames;
         wire::encode(offer, frames);
+        last_offer = frames;
         send(frames, out);
         for (std::size_t from = 0, index = 0; from < bytes.size();
              from += wire::chunk_bytes_max, ++index) {
@@ -236,6 +239,7 @@ public:
     std::uint32_t connects = 0;
     std::uint64_t packets = 0;
     std::uint32_t blob_id = 0;
+    Bytes last_offer;
     Sealer sealer{wire::Mode::plain, Key{}, Direction::down, 9};
     Opener opener{wire::Mode::plain, Key{}, Direction::up};
     wire::BundleWriter writer;

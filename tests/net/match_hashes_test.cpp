@@ -9,7 +9,9 @@
 #include <array>
 #include <bit>
 
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 

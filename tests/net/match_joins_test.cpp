@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 
@@ -169,6 +171,31 @@ TEST_CASE("a player who asks for a fourth snapshot in ten minutes becomes a spec
     running.run(seconds(2));
     CHECK(bed.match.player_state(Slot{1}) == PlayerState::empty);
     CHECK(bed.peers[0]->events().back().find(" 2 1 ") != std::string::npos);
+    CHECK(bed.peers[1]->connected);
+    running.run(seconds(1));
+    CHECK(bed.match.status().spectators == 1);
+}
+
+TEST_CASE("a seat that was given away is not taken back by a late handshake",
+          "[net][match][threat-12]") {
+    Bed bed;
+    bed.fill(1);
+    TestPeer& first = *bed.peers[0];
+    TestPeer& second = bed.add("p0");
+    REQUIRE(second.connect(first.admitted.ticket, false));
+    first.drop();
+    TestPeer& other = bed.add("other");
+    SECTION("it is free") {}
+    SECTION("somebody else has it") {
+        REQUIRE(other.connect());
+    }
+    bed.match.connected(bed.now, second.index);
+    second.connected = true;
+    bed.run(milliseconds(100));
+    CHECK(second.reason == CloseReason::replaced);
+    bed.fill(other.connected ? 1 : 2);
+    bed.run(seconds(2));
+    CHECK(bed.match.status().players == 2);
 }
 
 TEST_CASE("a peer that falls out of the ring gets three snapshots, then it is too slow",

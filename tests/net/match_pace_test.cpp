@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 
@@ -31,12 +33,13 @@ TEST_CASE("equal delay: what one player needs is announced to all", "[net][match
     // Both obey; the second one's packets take 60 ms more.
     bed.peers[0]->delay = 2;
     bed.peers[1]->delay = 2;
+    bed.peers[1]->up_delay = milliseconds(60);
     for (int i = 0; i < 800; ++i) {
         bed.run(milliseconds(20));
         const auto said = delays(*bed.peers[0]);
         const std::uint64_t wanted = said.back();
         bed.peers[0]->delay = wanted;
-        bed.peers[1]->delay = wanted - std::min<std::uint64_t>(wanted - 1, 3);
+        bed.peers[1]->delay = wanted;
     }
     const auto said = delays(*bed.peers[0]);
     CHECK(said == delays(*bed.peers[1]));
@@ -57,6 +60,7 @@ TEST_CASE("pace stretches by a tenth while most players are behind and no longer
     bed.run(seconds(2));
     for (const auto& peer : bed.peers) {
         peer->reports = false;
+        peer->tells_progress = false;
     }
     // Reports of progress by hand: slow ones are 20 ticks (400 ms) behind what they have.
     const auto play = [&](Micros span, bool behind) {

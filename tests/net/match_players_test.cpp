@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Who plays: lobby, seats, absence and return, tickets, spectators, strangers, inputs at the edges.
 #include "match_support.hpp"
-#include "player_table.hpp"
 
 #include <algorithm>
-#include <array>
 
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 
@@ -290,7 +290,7 @@ TEST_CASE("a restarted server goes on after its last tick and players find their
 TEST_CASE("inputs are taken from the last closed tick to 128 and the greatest delay beyond",
           "[net][match][threat-8]") {
     const std::uint64_t before =
-        GENERATE(std::uint64_t{0}, (std::uint64_t{1} << 31) - 40, tick_max - 1000);
+        GENERATE(std::uint64_t{0}, (std::uint64_t{1} << 31) - 40, tick_max - 9000);
     MatchSettings settings = after_restart(before, 60);
     settings.delay_ticks_max = 30;
     Bed bed(settings);
@@ -487,19 +487,4 @@ TEST_CASE("a relay takes its session from the first player", "[net][match][unit]
     CHECK(bed.peers[1]->frames.size() > 50);
     bed.run(seconds(6));
     CHECK(other.reason == CloseReason::different_simulation);
-}
-
-TEST_CASE("joiners and absences never leave the listed transitions", "[net][match][states]") {
-    using enum PlayerState;
-    const std::array states{empty, joining, live, lagging, absent};
-    std::size_t allowed = 0;
-    for (const PlayerState from : states) {
-        for (const PlayerState to : states) {
-            allowed += may_follow(from, to) ? 1U : 0U;
-        }
-    }
-    CHECK(allowed == 12);
-    CHECK_FALSE(may_follow(empty, live));
-    CHECK_FALSE(may_follow(absent, lagging));
-    CHECK_FALSE(may_follow(joining, absent));
 }

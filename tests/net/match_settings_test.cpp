@@ -5,7 +5,9 @@
 #include <functional>
 #include <string>
 
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 
@@ -39,6 +41,7 @@ TEST_CASE("a bad setting is named with its range", "[net][match][settings]") {
         std::string_view key;
         std::function<void(MatchSettings&)> change;
     };
+
     const Row rows[] = {
         {"id", [](MatchSettings& s) { s.id = 0; }},
         {"slots", [](MatchSettings& s) { s.slots = 0; }},
@@ -122,8 +125,7 @@ TEST_CASE("a match with the largest inputs and events fits every tick into a dat
         for (const auto& peer : bed.peers) {
             CHECK(peer->connected);
             CHECK(peer->frames.size() + 6 >= bed.journal.frames.size());
-            CHECK(std::equal(
-                peer->frames.begin(), peer->frames.end(), bed.journal.frames.begin()));
+            CHECK(std::equal(peer->frames.begin(), peer->frames.end(), bed.journal.frames.begin()));
         }
     }
 }

@@ -18,10 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace match_test {
-
-using namespace twinstep;
-using namespace twinstep::net;
+namespace twinstep::net::match_test {
 
 /// Bytes that a counter makes: tests need no secrets.
 class CountingEntropy final : public Entropy {
@@ -191,8 +188,11 @@ public:
     bool gives_inputs = true;
     bool reports = true;
     bool answers = true;
-    bool loads = true;        ///< Says that it stands once the manifest is there.
-    std::uint64_t resume = 0; ///< State kept from an earlier connection.
+    bool tells_progress = true;
+    Micros up_delay;                         ///< Its inputs take that long.
+    bool loads = true;                       ///< Says that it stands once the manifest is there.
+    std::map<std::uint64_t, Hash128> spoken; ///< Answers instead of the pretended game's.
+    std::uint64_t resume = 0;                ///< State kept from an earlier connection.
     std::uint64_t delay = 3;
 
     bool has_manifest = false;
@@ -222,6 +222,8 @@ public:
     std::uint64_t need() const { return base + frames.size(); }
 
     std::uint64_t edge_seen = 0;
+    std::vector<std::pair<Micros, Bytes>> on_the_way;
+    void deliver();
 
 private:
     void take(const wire::Frame& frame);
@@ -276,6 +278,9 @@ public:
     }
 
     void turn() {
+        for (auto& peer : peers) {
+            peer->deliver();
+        }
         match.advance(now);
         if (simulate) {
             while (server.tick() < journal.frames.size()) {
@@ -498,7 +503,9 @@ inline void TestPeer::answer(const wire::Frame& frame) {
         wire::HashAnswer said;
         said.first = query.first;
         for (std::uint64_t tick = query.first; tick <= query.last && states.has(tick); ++tick) {
-            said.hashes[said.count++] = states.at(tick).state;
+            const auto other = spoken.find(tick);
+            said.hashes[said.count++] =
+                other != spoken.end() ? other->second : states.at(tick).state;
         }
         wire::encode(said, out);
     } else {
@@ -558,7 +565,9 @@ inline void TestPeer::talk() {
     wire::Progress progress;
     progress.tick = stands ? need() : resume;
     progress.loading = !stands;
-    wire::encode(progress, out);
+    if (tells_progress) {
+        wire::encode(progress, out);
+    }
     send_bytes(out);
     out.clear();
     if (!stands) {
@@ -594,7 +603,16 @@ inline void TestPeer::talk() {
         window.hash = static_cast<std::uint32_t>(states.chain(newest));
     }
     wire::encode_inputs(window, true, out);
-    send_bytes(out);
+    on_the_way.emplace_back(bed_.now + up_delay, out);
+    deliver();
+}
+
+inline void TestPeer::deliver() {
+    while (!on_the_way.empty() && on_the_way.front().first <= bed_.now) {
+        const Bytes packet = std::move(on_the_way.front().second);
+        on_the_way.erase(on_the_way.begin());
+        send_bytes(packet);
+    }
 }
 
 inline std::vector<std::string> TestPeer::events() const {
@@ -614,4 +632,4 @@ inline std::vector<std::string> TestPeer::events() const {
     return all;
 }
 
-} // namespace match_test
+} // namespace twinstep::net::match_test

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 
@@ -151,6 +153,7 @@ TEST_CASE("wait: everybody waits up to the stall, then no longer for the silent 
     CHECK(bed.peers[0]->stalls.back().slots == 2);
     CHECK(bed.peers[0]->stalls.back().tick == bed.match.next_tick().value);
     CHECK(bed.peers[0]->stalls.back().for_ms > 1500);
+    CHECK(bed.peers[0]->stalls.front().for_ms <= 52); // At once when it begins.
     CHECK(bed.peers[0]->stalls.size() >= 15);
     CHECK(bed.peers[0]->stalls.size() <= 21);
     bed.run(milliseconds(1200));
@@ -293,6 +296,28 @@ TEST_CASE("requests beyond a player's budget are counted and have no effect",
     bed.run(seconds(1));
     CHECK(bed.match.status().requests_refused == 996);
     CHECK(bed.peers[1]->events().size() == 2 + 4);
+}
+
+TEST_CASE("a player may end a stand-still and not begin one, and pause three times",
+          "[net][match][threat-17]") {
+    Bed bed;
+    bed.fill(2);
+    bed.run(seconds(1));
+    bed.peers[0]->request(wire::RequestKind::policy, 3);
+    bed.peers[1]->talks = false;
+    const std::uint64_t before = bed.journal.closed;
+    bed.run(seconds(1));
+    CHECK(bed.journal.closed - before >= 46);
+    bed.peers[1]->talks = true;
+    int pauses = 0;
+    for (int i = 0; i < 6; ++i) {
+        bed.run(seconds(6));
+        bed.peers[0]->request(wire::RequestKind::pause);
+        bed.run(milliseconds(100));
+        pauses += bed.match.status().paused ? 1 : 0;
+        bed.peers[1]->request(wire::RequestKind::resume);
+    }
+    CHECK(pauses == 3);
 }
 
 TEST_CASE("margin says how early the inputs were", "[net][match][unit]") {

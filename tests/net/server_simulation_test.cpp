@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The server's simulation, and a relay's snapshots, with a real game.
+#include "allocation_counter.hpp"
 #include "match_support.hpp"
+#include "toy_game.hpp"
 
 #include "twinstep/net/server_simulation.hpp"
 
-#include "allocation_counter.hpp"
-#include "toy_game.hpp"
-
-using namespace match_test;
+using namespace twinstep;
+using namespace twinstep::net;
+using namespace twinstep::net::match_test;
 
 namespace {
 
@@ -121,8 +122,7 @@ TEST_CASE("server simulation saves the state that was wanted", "[net][match][sim
     CHECK_FALSE(server.snapshot_tick().has_value());
 }
 
-TEST_CASE("server simulation allocates nothing in the steady state",
-          "[net][match][allocation]") {
+TEST_CASE("server simulation allocates nothing in the steady state", "[net][match][allocation]") {
     const auto frames = toy_frames(400);
     ServerSimulation server(toy());
     std::uint64_t during = 0;

@@ -12,3 +12,10 @@ if(TWINSTEP_NET_CRYPTO)
     target_link_libraries(twinstep_net_session_tests PRIVATE PkgConfig::sodium)
     target_compile_definitions(twinstep_net_session_tests PRIVATE TWINSTEP_NET_CRYPTO=1)
 endif()
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME "net_session: every test that a threat names exists"
+         COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/../support/named_tests.py" "${PROJECT_SOURCE_DIR}"
+                 docs/threats.md
+)
+set_tests_properties("net_session: every test that a threat names exists" PROPERTIES LABELS net)

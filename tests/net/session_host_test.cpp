@@ -103,20 +103,51 @@ TEST_CASE("pings are answered by the host and never reach the match", "[net][ses
     World world;
     TestPeer peer = world.peer(5000);
     REQUIRE(peer.join(world.host, start));
+    Bytes pings;
+    wire::encode_stamp(wire::FrameType::ping, 77, pings);
+    wire::encode_stamp(wire::FrameType::ping, 78, pings);
+    wire::encode_stamp(wire::FrameType::pong, 1, pings);
+    Bytes pong;
+    wire::encode_stamp(wire::FrameType::pong, 78, pong);
+
+    // The answer waits for a packet that goes out anyway, and stands in front of what is in it.
+    peer.out.sent.clear();
+    peer.send_to(world.host, start, pings);
+    CHECK(peer.out.sent.empty());
+    fake_match().to_send[0] = {bytes_of("a"), bytes_of("b")};
+    peer.send_to(world.host, start + milliseconds(10), {});
+    REQUIRE(peer.out.sent.size() == 2);
+    Bytes expected = pong;
+    expected.push_back(std::byte{'a'});
+    CHECK(peer.open(peer.out.sent[0].bytes) == expected);
+    CHECK(peer.open(peer.out.sent[1].bytes) == bytes_of("b"));
+
+    // Where there is none, or no room in it, it goes alone.
+    peer.out.sent.clear();
+    peer.send_to(world.host, start + milliseconds(100), pings);
+    const Bytes full(wire::plaintext_bytes_max - 5);
+    fake_match().to_send[0] = {full};
+    peer.send_to(world.host, start + milliseconds(149), {});
+    REQUIRE(peer.out.sent.size() == 1);
+    CHECK(peer.open(peer.out.sent[0].bytes) == full);
+    peer.send_to(world.host, start + milliseconds(150), {});
+    REQUIRE(peer.out.sent.size() == 2);
+    CHECK(peer.open(peer.out.sent[1].bytes) == pong);
+    CHECK(fake_match().frames == 0);
+}
+
+TEST_CASE("a path challenge is answered at once", "[net][session]") {
+    World world;
+    TestPeer peer = world.peer(5000);
+    REQUIRE(peer.join(world.host, start));
     Bytes plain;
-    wire::encode_stamp(wire::FrameType::ping, 77, plain);
-    wire::encode_stamp(wire::FrameType::ping, 78, plain);
-    wire::encode_stamp(wire::FrameType::pong, 1, plain);
     wire::encode_path(wire::FrameType::path_challenge, 0xABCD, plain);
     peer.out.sent.clear();
     peer.send_to(world.host, start, plain);
     REQUIRE(peer.out.sent.size() == 1);
     Bytes expected;
-    wire::encode_stamp(wire::FrameType::pong, 77, expected);
-    wire::encode_stamp(wire::FrameType::pong, 78, expected);
     wire::encode_path(wire::FrameType::path_response, 0xABCD, expected);
     CHECK(peer.open(peer.out.sent[0].bytes) == expected);
-    CHECK(fake_match().frames == 0);
 }
 
 TEST_CASE("a peer that says goodbye is gone at once", "[net][session]") {
@@ -394,7 +425,8 @@ TEST_CASE("packets allocate nothing in the steady state", "[net][session]") {
             world.host.advance(now, out);
         }
         CHECK(counter.count() == 0);
-        CHECK(out.datagrams == 8 * ticks);
+        CHECK(out.datagrams >= 8 * ticks / 5);
+        CHECK(out.datagrams <= 8 * ticks);
         CHECK(fake_match().frames == 8 * ticks);
     }
 }

@@ -193,6 +193,9 @@ TEST_CASE("a forged handshake causes no public-key work and spends nobody's budg
 }
 
 TEST_CASE("one prefix's strangers are limited and another one's are not", "[net][session]") {
+    if (!has_crypto()) {
+        return; // Nobody is heard from elsewhere than loopback.
+    }
     World world;
     CountingOutbox out;
     const Bytes hello = world.peer(1).hello();

@@ -91,3 +91,31 @@ TEST_CASE("a bundle gives the same frames, as many as fit, in one encoding", "[n
     REQUIRE(cut > 100);
     REQUIRE(nothing > 5);
 }
+
+TEST_CASE("a bundle refuses the frames that decode_frame refuses", "[net][property]") {
+    TWINSTEP_SHOW_SEED();
+    TestRandom random;
+    BundleWriter writer;
+    TickFrame frame;
+    Bytes body;
+    std::size_t refused = 0;
+    std::size_t taken = 0;
+    for (int round = 0; round < 4000; ++round) {
+        const auto slots = static_cast<std::uint16_t>(random.below(6));
+        Bytes bytes = random_frames(random, random.below(1000), slots, 1, 60).front();
+        for (std::size_t i = 0, n = random.below(3); i < n; ++i) {
+            bytes[random.below(bytes.size())] ^= std::byte{1} << random.below(8);
+        }
+        bytes.resize(bytes.size() - random.below(2));
+        const ByteView view(bytes);
+        const auto decoded = decode_frame(bytes, frame);
+        const auto encoded = writer.encode(std::span(&view, 1), {}, SIZE_MAX, body);
+        if (decoded && frame.slot_count() > match_slots_max) {
+            continue;
+        }
+        REQUIRE(encoded.has_value() == decoded.has_value());
+        (decoded ? taken : refused) += 1;
+    }
+    CHECK(refused > 1000);
+    CHECK(taken > 1000);
+}

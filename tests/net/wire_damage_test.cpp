@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Damaged datagrams: refused, or another value in its one spelling; never anything else.
+#include "allocation_counter.hpp"
 #include "hex.hpp"
 #include "test_random.hpp"
 #include "wire_samples.hpp"
@@ -90,6 +91,24 @@ TEST_CASE("HELLO and CONNECT are refused for any bit of their padding", "[net][d
     }
 }
 
+TEST_CASE("padding of any other byte than zero, of any length, is refused", "[net][damage]") {
+    for (const unsigned value : {0U, 1U, 0xFFU}) {
+        Bytes hello = wire_samples().front().datagram;
+        std::fill(hello.begin() + 23, hello.end(), static_cast<std::byte>(value));
+        REQUIRE(decode_hello(hello).has_value() == (value == 0));
+        for (const std::size_t room : {0U, 1U, 2U, 3U}) {
+            const Bytes handshake(connect_handshake_bytes_max - room, std::byte{7});
+            Bytes connect;
+            encode(Connect{{}, 0, 0, Mode::token, 0, handshake}, connect);
+            REQUIRE(connect.size() == datagram_bytes_max);
+            std::fill(connect.end() - static_cast<std::ptrdiff_t>(room),
+                      connect.end(),
+                      static_cast<std::byte>(value));
+            REQUIRE(decode_connect(connect).has_value() == (value == 0 || room == 0));
+        }
+    }
+}
+
 TEST_CASE("noise and mixed-up datagrams never do anything but decode or not", "[net][damage]") {
     TWINSTEP_SHOW_SEED();
     TestRandom random;
@@ -126,4 +145,45 @@ TEST_CASE("a frame that goes the other way is refused", "[net]") {
             CHECK_FALSE(check_datagram(!sample.up, sample.datagram, {}));
         }
     }
+}
+
+TEST_CASE("refusing what strangers and peers send allocates nothing", "[net][damage]") {
+    const std::vector<WireSample> samples = wire_samples();
+    BundleReader bundles(2);
+    const Bytes neutral(4);
+    std::uint64_t refused = 0;
+    const auto decode_any = [&](ByteView bytes) {
+        bool taken = decode_hello(bytes) || decode_cookie(bytes) || decode_connect(bytes) ||
+                     decode_accept(bytes) || decode_refuse(bytes);
+        FrameReader reader(bytes.subspan(std::min(bytes.size(), data_header_bytes)));
+        Frame frame;
+        while (reader.next(frame).value_or(false)) {
+            const auto ticks = decode_ticks(frame.body);
+            taken = taken || (ticks && bundles.decode(*ticks, neutral)) ||
+                    decode_inputs(frame.body) || decode_blob_offer(frame.body) ||
+                    decode_blob_ack(frame.body) || decode_close(frame.body) ||
+                    decode_hash_answer(frame.body) || decode_request(frame.body);
+        }
+        refused += taken ? 0U : 1U;
+    };
+    Bytes damaged;
+    damaged.reserve(datagram_bytes_max);
+    const auto damage_all = [&] {
+        for (const WireSample& sample : samples) {
+            damaged.assign(sample.datagram.begin(), sample.datagram.end());
+            const std::size_t size = std::min<std::size_t>(damaged.size(), 64);
+            for (std::size_t bit = 0; bit < size * 8; ++bit) {
+                damaged[bit / 8] ^= std::byte{1} << bit % 8;
+                decode_any(damaged);
+                decode_any(ByteView(damaged).first(bit / 8));
+                damaged[bit / 8] ^= std::byte{1} << bit % 8;
+            }
+        }
+    };
+    damage_all(); // The reader of bundles gets its memory: at most that of 128 ticks, once.
+    const AllocationCounter counter;
+    damage_all();
+    const std::uint64_t allocations = counter.count();
+    CHECK(allocations == 0);
+    CHECK(refused > 10'000);
 }

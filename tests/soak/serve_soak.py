@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """A server and its players over real loopback sockets, for as long as wanted.
 
-Players come, leave, are killed and come back with their tickets; spectators watch; the admin port is
-asked all the time. At the end the server drains. Fails on a desync, on a process that ends otherwise
-than it should, on a report of a sanitizer, on a recording that does not verify, on growing memory.
+Players come, leave, are killed and come back with their tickets; spectators watch; the admin port
+is asked all the time. At the end the server drains. Fails on a desync, on a process that ends
+otherwise than it should, on a report of a sanitizer, on a recording that does not verify, on
+growing memory.
 
 Usage: serve_soak.py TWINSTEP [--seconds N] [--seed N] [--game ID]
 """

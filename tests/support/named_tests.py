@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every test that docs/determinism.md names for an invariant exists under that name.
+"""Every test that a page of docs/ names exists under that name.
 
-    named_tests.py ROOT
+    named_tests.py ROOT PAGE...
 
-Exit codes: 0 all exist, 1 one does not, 6 the page names none.
+A test is named as CTest names it, `module: sentence`; a method of a Python test is
+`module: test_name`.
+Exit codes: 0 all exist, 1 one does not, 6 a page names none.
 """
 import pathlib
 import re
 import sys
+
+NAMED = r"`(?:sim|replay|fault|games|marine|tidy|tools\w*|net_\w+): ([^`]+)`"
 
 
 def known_names(root):
@@ -17,6 +21,8 @@ def known_names(root):
         text = path.read_text(encoding="utf-8")
         for literals in re.findall(r'TEST_CASE\(\s*((?:"[^"]*"\s*)+),', text):
             names.add("".join(re.findall(r'"([^"]*)"', literals)))
+    for path in root.glob("tests/**/*.py"):
+        names.update(re.findall(r"def (test_\w+)\(", path.read_text(encoding="utf-8")))
     for path in root.glob("tests/**/CMakeLists.txt"):
         for name in re.findall(r'NAME\s+"([^"]+)"', path.read_text(encoding="utf-8")):
             names.add(name.partition(": ")[2])
@@ -25,14 +31,16 @@ def known_names(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    page = (root / "docs/determinism.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(?:sim|replay|fault|games|marine|tidy): ([^`]+)`", page)
-    if not named:
-        print("docs/determinism.md names no test")
-        return 6
-    missing = sorted(set(named) - known_names(root))
-    for name in missing:
-        print(f"docs/determinism.md names a test that does not exist: {name}")
+    known = known_names(root)
+    missing = 0
+    for page in sys.argv[2:]:
+        named = re.findall(NAMED, (root / page).read_text(encoding="utf-8"))
+        if not named:
+            print(f"{page} names no test")
+            return 6
+        for name in sorted(set(named) - known):
+            print(f"{page} names a test that does not exist: {name}")
+            missing += 1
     return 1 if missing else 0
 
 

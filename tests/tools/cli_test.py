@@ -26,6 +26,7 @@ VERBS = [
     "state",
     "timing",
     "doctor",
+    "netsim",
     "self-test",
 ]
 

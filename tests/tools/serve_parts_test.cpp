@@ -6,6 +6,7 @@
 #include "serve_recordings.hpp"
 #include "toy_game.hpp"
 
+#include "twinstep/replay/reader.hpp"
 #include "twinstep/replay/recorder.hpp"
 #include "twinstep/sim/game.hpp"
 

@@ -44,7 +44,10 @@ void MatchRun::check_liveness() {
     // What the slowest link and the widest frame leave open.
     const std::uint64_t behind_max = 60;
     for (const std::unique_ptr<PeerNode>& each : peers_) {
-        if (!each->is_expected() || each->was_full()) {
+        if (!each->is_expected() || each->was_full() || each->closed_as(net::CloseReason::full)) {
+            continue;
+        }
+        if (!each->is_playing() && each->waits_for_snapshot(now_)) {
             continue;
         }
         if (!each->is_playing()) {
@@ -191,11 +194,13 @@ void MatchRun::fill(MatchReport& report) {
     report.status = host_->match().status();
     report.packets = world_.network.count(net::Fate::sent);
     report.memory_bytes_max = host_->memory_max();
-    const net::HostStatus& status = host_->host().status();
-    report.datagrams_up = status.datagrams_received;
-    report.datagrams_down = status.datagrams_sent;
-    report.bytes_up = status.bytes_received;
-    report.bytes_down = status.bytes_sent;
+    if (steady_from_ != 0) {
+        report.steady_ticks = steady_until_ - steady_from_;
+        report.datagrams_up = after_.datagrams_received - before_.datagrams_received;
+        report.datagrams_down = after_.datagrams_sent - before_.datagrams_sent;
+        report.bytes_up = after_.bytes_received - before_.bytes_received;
+        report.bytes_down = after_.bytes_sent - before_.bytes_sent;
+    }
     report.capture = std::move(capture_);
 }
 

@@ -46,7 +46,7 @@ private:
 } // namespace
 
 HostNode::HostNode(World& world, net::NodeIndex index)
-    : Node(world, index, clock_of(world.plan.seed, 0))
+    : Node(world, index, clock_in(world, 0))
     , entropy_(world.plan.seed, 1) {}
 
 HostNode::~HostNode() = default;
@@ -64,18 +64,19 @@ net::MatchSettings HostNode::match_settings() const {
     net::MatchSettings settings;
     settings.tick_rate = world_.rate;
     settings.slots = plan.slots;
-    std::uint16_t absent = 0;
+    // Who may be gone before the match begins is not waited for.
+    std::uint16_t start_players = 0;
     for (std::uint16_t peer = 1; peer <= plan.peers; ++peer) {
-        absent = static_cast<std::uint16_t>(
-            absent + (std::any_of(plan.faults.begin(),
-                                  plan.faults.end(),
-                                  [peer](const Fault& fault) {
-                                      return fault.kind == FaultKind::late && fault.peer == peer;
-                                  })
-                          ? 1
-                          : 0));
+        const bool may_be_gone =
+            std::any_of(plan.faults.begin(), plan.faults.end(), [peer](const Fault& fault) {
+                return fault.peer == peer &&
+                       (fault.kind == FaultKind::late ||
+                        ((fault.kind == FaultKind::crash || fault.kind == FaultKind::leave) &&
+                         fault.at < net::seconds(20)));
+            });
+        start_players = static_cast<std::uint16_t>(start_players + (may_be_gone ? 0 : 1));
     }
-    settings.start_players = static_cast<std::uint16_t>(plan.peers - absent);
+    settings.start_players = std::max<std::uint16_t>(1, start_players);
     settings.policy = plan.policy;
     settings.authority = plan.authority;
     settings.filler = plan.filler;
@@ -199,6 +200,10 @@ void HostNode::on_closed(net::MatchId, Tick tick, ByteView frame, Micros late) {
     late_closes_ += late > world_.plan.grace + tick_time(world_.rate, 2) ? 1U : 0U;
     world_.network.log().mix(
         static_cast<std::uint64_t>(now_.value), tick.value, truth.frames.back());
+    if (world_.options.plant == Plant::false_blame && tick == world_.options.plant_tick) {
+        world_.plant_fired = true;
+        on_verdict(1, {net::wire::Blame::peer, tick.value, true, Slot{0}, {}});
+    }
     if (world_.options.plant == Plant::closed_twice && tick == world_.options.plant_tick) {
         world_.plant_fired = true;
         on_closed(1, tick, frame, late);

@@ -229,6 +229,7 @@ void MatchRun::loop() {
     const Micros length = tick_time(world_.rate, world_.plan.ticks);
     const Micros limit = length + length + net::seconds(60);
     constexpr std::size_t failures_enough = 10;
+    constexpr std::size_t warm_up_ticks = 300;
     while (!is_over() && world_.failures.size() < failures_enough) {
         if (!step(limit)) {
             world_.fail(now_,
@@ -236,17 +237,22 @@ void MatchRun::loop() {
                             " ticks closed");
             return;
         }
+        if (steady_from_ == 0 && world_.truth.frames.size() >= warm_up_ticks) {
+            steady_from_ = world_.truth.frames.size();
+            before_ = host_->host().status();
+        }
     }
 }
 
 void MatchRun::check_end() {
+    steady_until_ = world_.truth.frames.size();
+    after_ = host_->host().status();
     check_liveness();
     // What was closed at the end has to arrive, and everybody has to hear of the end.
     host_->end(now_);
     const Micros until = now_ + net::seconds(4);
     while (step(until)) {
     }
-    ended_ = true;
     check_blame();
     check_bounds();
     if (world_.options.record) {

@@ -29,9 +29,11 @@ struct MatchReport {
     std::uint64_t packets = 0;
     std::uint64_t memory_bytes_max = 0; ///< Of the server.
     net::MatchStatus status;
-    std::uint64_t datagrams_up = 0; ///< To the server.
+    /// Traffic at the server after the first 300 ticks, in datagrams and bytes of UDP payload.
+    std::uint64_t steady_ticks = 0;
+    std::uint64_t datagrams_up = 0;
     std::uint64_t datagrams_down = 0;
-    std::uint64_t bytes_up = 0; ///< Payload of UDP.
+    std::uint64_t bytes_up = 0;
     std::uint64_t bytes_down = 0;
     std::vector<PeerNumbers> peers;
     std::vector<Blamed> verdicts;

@@ -14,6 +14,20 @@ using net::CloseReason;
 using net::Micros;
 using net::milliseconds;
 
+namespace {
+
+/// How many took more than 50 ms longer than the fastest one.
+std::uint64_t late_after_fastest(const std::vector<Micros>& times) {
+    if (times.empty()) {
+        return 0;
+    }
+    const Micros limit = *std::min_element(times.begin(), times.end()) + milliseconds(50);
+    return static_cast<std::uint64_t>(
+        std::count_if(times.begin(), times.end(), [limit](Micros time) { return time > limit; }));
+}
+
+} // namespace
+
 /// One connection and the simulation that goes with it.
 struct PeerNode::Session {
     explicit Session(net::Client made)
@@ -24,14 +38,17 @@ struct PeerNode::Session {
     net::Client client;
     net::LockstepSource source;
     net::HashReporter reporter;
+    std::unique_ptr<Simulation> kept; ///< Of the connection before.
     std::unique_ptr<Simulation> simulation;
     std::unique_ptr<Driver> driver;
     std::uint64_t timed = 0;     ///< Closed ticks whose arrival was seen.
+    bool close_seen = false;     ///< What follows from its end was decided.
+    bool differs = false;        ///< A state was another one than the server's.
     bool compared_start = false; ///< The state it began from was compared.
 };
 
 PeerNode::PeerNode(World& world, net::NodeIndex index, std::uint16_t number, net::Role role)
-    : Node(world, index, clock_of(world.plan.seed, number))
+    : Node(world, index, clock_in(world, number))
     , number_(number)
     , role_(role)
     , entropy_(world.plan.seed, 16U + number)
@@ -151,14 +168,22 @@ void PeerNode::add_token(Micros at, net::ClientSettings& settings) {
 
 void PeerNode::connect(Micros at) {
     reconnect_at_ = net::never;
-    was_full_ = false;
     playing_since_ = net::never;
-    auto client = net::Client::create(settings(at), entropy_);
+    net::ClientSettings wanted = settings(at);
+    std::unique_ptr<Simulation> kept;
+    if (session_ && session_->driver && ticket_ && !session_->differs) {
+        // After a loss, unlike after a crash, the game still stands where it was.
+        wanted.resume_from = session_->simulation->tick();
+        wanted.resume_chain = session_->client.chain();
+        kept = std::move(session_->simulation);
+    }
+    auto client = net::Client::create(std::move(wanted), entropy_);
     if (!client) {
         world_.fail(at, "no client: " + to_string(client.error()));
         return;
     }
     session_ = std::make_unique<Session>(std::move(*client));
+    session_->kept = std::move(kept);
     world_.note(
         at, "peer " + std::to_string(number_) + " connects" + (ticket_ ? " with its ticket" : ""));
 }
@@ -198,12 +223,17 @@ Micros PeerNode::wanted_wake(Micros) const {
         return reconnect_at_;
     }
     if (session_->client.state() == ClientState::closed) {
-        return std::min(reconnect_at_, true_time(session_->client.next_wake()));
+        return session_->close_seen
+                   ? std::min(reconnect_at_, true_time(session_->client.next_wake()))
+                   : Micros{};
     }
     return std::min({next_frame_, true_time(session_->client.next_wake()), reconnect_at_});
 }
 
 void PeerNode::handle_closed(Micros at) {
+    if (std::exchange(session_->close_seen, true)) {
+        return;
+    }
     if (reconnect_at_ != net::never || leaving_ || !here_ || gone_for_good_) {
         return;
     }
@@ -250,6 +280,7 @@ void PeerNode::play(Micros at) {
     }
     if (client.state() == ClientState::playing && playing_since_ == net::never) {
         playing_since_ = at;
+        was_full_ = false;
         ticket_ = client.has_slot() ? std::optional(client.ticket()) : ticket_;
         ++numbers_.joins;
         numbers_.join_time_max = std::max(numbers_.join_time_max, at - connecting_since_);
@@ -287,9 +318,14 @@ bool PeerNode::give_inputs(Micros at) {
 void PeerNode::prepare(Micros at) {
     net::Client& client = session_->client;
     const auto setup = setup_of(client.manifest());
-    auto simulation = world_.game.make();
-    Result<void> stands = setup ? simulation->reset(*setup) : tl::unexpected<Error>(setup.error());
     const net::JoinSnapshot* snapshot = client.snapshot();
+    const bool resumes = session_->kept != nullptr && snapshot == nullptr &&
+                         session_->kept->tick() == client.first_tick();
+    auto simulation = resumes ? std::move(session_->kept) : world_.game.make();
+    Result<void> stands;
+    if (!resumes) {
+        stands = setup ? simulation->reset(*setup) : tl::unexpected<Error>(setup.error());
+    }
     if (stands && snapshot != nullptr) {
         stands = simulation->load(snapshot->bytes);
     }
@@ -304,6 +340,10 @@ void PeerNode::prepare(Micros at) {
     session_->driver->add(*this);
     session_->timed = session_->simulation->tick().value;
     session_->compared_start = false;
+    session_->differs = false;
+    if (snapshot != nullptr) {
+        snapshot_at_ = at;
+    }
     const bool planted = world_.options.plant == Plant::bad_snapshot && snapshot != nullptr &&
                          world_.options.plant_peer == number_;
     if (planted) {
@@ -311,7 +351,8 @@ void PeerNode::prepare(Micros at) {
     }
     world_.note(at,
                 "peer " + std::to_string(number_) + " begins at tick " +
-                    std::to_string(session_->simulation->tick().value));
+                    std::to_string(session_->simulation->tick().value) +
+                    (resumes ? ", resumed" : ""));
     client.ready(local(at));
 }
 
@@ -344,6 +385,12 @@ Result<Supply> PeerNode::next(Tick tick, TickFrame& frame) {
     Result<Supply> supply = session_->client.next(tick, frame);
     if (!planted || !supply || *supply != Supply::ready) {
         return supply;
+    }
+    if (options.plant == Plant::lost_peer && !world_.plant_fired) {
+        // It stops and does not try again, although it could.
+        world_.plant_fired = true;
+        gone_for_good_ = true;
+        session_->client.leave(local(now_));
     }
     if (options.plant == Plant::different_tick) {
         Bytes other(frame.input(Slot{0}).begin(), frame.input(Slot{0}).end());
@@ -405,8 +452,12 @@ void PeerNode::compare_state(const StateHashes& hashes) {
     if (tick >= world_.truth.states.size()) {
         world_.fail(now_, describe() + ": is ahead of the server");
     } else if (hashes.state != world_.truth.states[tick]) {
-        world_.fail(
-            now_, "peer " + std::to_string(number_) + " has another state " + std::to_string(tick));
+        // All later states differ as well: one line says so.
+        if (!std::exchange(session_->differs, true)) {
+            world_.fail(now_,
+                        "peer " + std::to_string(number_) + " has another state " +
+                            std::to_string(tick));
+        }
     } else {
         ++numbers_.hashes_compared;
     }
@@ -429,6 +480,7 @@ void PeerNode::time_ticks(Micros at) {
             continue;
         }
         const Micros latency = at - world_.truth.closed_at[tick];
+        latency_.push_back(latency);
         lateness_.push_back(at - tick_time(world_.rate, tick));
         numbers_.latency_max = std::max(numbers_.latency_max, latency);
         ++numbers_.ticks_timed;
@@ -436,13 +488,8 @@ void PeerNode::time_ticks(Micros at) {
 }
 
 void PeerNode::finish_numbers() {
-    if (!lateness_.empty()) {
-        const Micros fastest = *std::min_element(lateness_.begin(), lateness_.end());
-        numbers_.late_50ms = static_cast<std::uint64_t>(
-            std::count_if(lateness_.begin(), lateness_.end(), [fastest](Micros late) {
-                return late > fastest + milliseconds(50);
-            }));
-    }
+    numbers_.late_50ms = late_after_fastest(latency_);
+    numbers_.late_50ms_since_due = late_after_fastest(lateness_);
     if (session_) {
         const net::ClientStatus& status = session_->client.status();
         numbers_.datagrams_up = status.datagrams_sent;

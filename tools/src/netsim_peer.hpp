@@ -60,6 +60,11 @@ public:
 
     bool closed_as(net::CloseReason reason) const;
 
+    /// It had a snapshot lately: the server gives nobody a second one within 30 s.
+    bool waits_for_snapshot(net::Micros at) const {
+        return snapshot_at_ != net::never && at < snapshot_at_ + net::seconds(34);
+    }
+
     const PeerNumbers& numbers() const { return numbers_; }
 
     /// Bytes of the 50 ms rule: the latencies of all ticks.
@@ -115,10 +120,12 @@ private:
     net::Micros connecting_since_;
     net::Micros reconnect_at_ = net::never;
     net::Micros disturbed_until_;
+    net::Micros snapshot_at_ = net::never;
     net::Micros playing_since_ = net::never;
     net::Micros now_;
     BaseLink link_;
     Bytes input_;
+    std::vector<net::Micros> latency_;  ///< Of each tick timed: there, minus closed.
     std::vector<net::Micros> lateness_; ///< Of each tick timed: there, minus due.
     PeerNumbers numbers_;
 };

@@ -237,10 +237,11 @@ Result<Fault> parse_fault(std::string_view text) {
 Result<void> parse_faults(std::string_view text, PlanOptions& options) {
     options.kinds.reset();
     options.has_faults = text == "none" || text.find('/') != std::string_view::npos;
-    while (!text.empty()) {
+    for (bool more = true; more;) {
         const std::size_t comma = text.find(',');
         const std::string_view part = text.substr(0, comma);
-        text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+        more = comma != std::string_view::npos;
+        text = more ? text.substr(comma + 1) : std::string_view{};
         if (options.has_faults && part != "none") {
             const Result<Fault> fault = parse_fault(part);
             if (!fault) {

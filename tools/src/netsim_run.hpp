@@ -59,7 +59,10 @@ private:
     std::vector<std::string> capture_;
     std::uint64_t recording_frames_ = 0;
     std::uint64_t recording_hashes_ = 0;
-    bool ended_ = false;
+    std::uint64_t steady_from_ = 0; ///< Tick from which traffic is counted.
+    std::uint64_t steady_until_ = 0;
+    net::HostStatus before_;
+    net::HostStatus after_;
 };
 
 } // namespace twinstep::tools::netsim

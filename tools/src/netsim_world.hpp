@@ -41,7 +41,8 @@ struct MatchOptions {
     Tick plant_tick;
     /// Sources of the players' inputs instead of the game's bot: bytes of the input of a tick.
     std::function<void(std::uint16_t peer, Tick tick, Bytes& target)> inputs;
-    /// The links of all peers instead of the drawn ones.
+    /// The links of all peers instead of the drawn ones; all clocks then run at one rate, so that
+    /// what is measured is the network.
     std::optional<BaseLink> link;
     bool record = true; ///< Record the match and verify the recording.
 };
@@ -61,10 +62,11 @@ struct PeerNumbers {
     std::uint64_t frames_compared = 0;
     std::uint64_t hashes_compared = 0;
     std::uint64_t ticks_timed = 0;
-    std::uint64_t late_50ms = 0; ///< More than 50 ms after the fastest one.
-    net::Micros latency_max;     ///< From closed at the server to there at the peer.
-    std::uint64_t joins = 0;     ///< Times it came to play.
-    net::Micros join_time_max;   ///< From the first HELLO to playing.
+    std::uint64_t late_50ms = 0; ///< From closed to there took 50 ms more than for the fastest.
+    std::uint64_t late_50ms_since_due = 0; ///< The same from the time the tick was due.
+    net::Micros latency_max;               ///< From closed at the server to there at the peer.
+    std::uint64_t joins = 0;               ///< Times it came to play.
+    net::Micros join_time_max;             ///< From the first HELLO to playing.
     std::uint64_t datagrams_up = 0;
     std::uint64_t bytes_up = 0;
     std::uint64_t substituted = 0;
@@ -111,6 +113,12 @@ struct World {
     net::Micros server_frozen_until{-1};
     bool plant_fired = false; ///< The planted fault has happened.
 };
+
+inline Clock clock_in(const World& world, std::uint16_t number) {
+    Clock clock = clock_of(world.plan.seed, number);
+    clock.drift_ppm = world.options.link ? 0 : clock.drift_ppm;
+    return clock;
+}
 
 /// A process on a machine: it runs when a datagram comes or when it wanted to wake, unless it is
 /// frozen; then datagrams wait in its socket, as many as that holds.

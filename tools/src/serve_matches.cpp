@@ -312,7 +312,11 @@ void Matches::on_done(WorkDone& done) {
         if (done.error.code && !open.recording_stopped) {
             log_.error("recording_stopped", {{"match", id}, {"error", to_string(done.error)}});
         }
-        if (!open.recording.empty()) {
+        if (!open.recording.empty() && done.hashes.tick == Tick{0}) {
+            // Nobody came: a file without a tick proves nothing.
+            recordings_->discard(open.recording);
+            open.recording.clear();
+        } else if (!open.recording.empty()) {
             const Result<std::string> named = recordings_->finish(open.recording);
             log_.info("recording_closed",
                       {{"match", id},
@@ -343,10 +347,6 @@ void Matches::maintain(net::Micros now, bool may_open) {
     for (auto at = open_.begin(); at != open_.end();) {
         Open& open = *at->second;
         net::Match* match = open.known ? host_->find_match(open.id) : nullptr;
-        if (match != nullptr && match->status().started && !open.was_started) {
-            open.was_started = true;
-            log_.info("match_started", {{"match", std::to_string(open.id)}});
-        }
         if (match != nullptr && open.end_wanted && !match->status().ended) {
             match->end(now, net::CloseReason::going_down);
             open.end_wanted = false;
@@ -372,7 +372,8 @@ void Matches::maintain(net::Micros now, bool may_open) {
         room = room || has_room(open.id);
         ++at;
     }
-    const bool more = settings_.matches == 0 || past_.opened < settings_.matches;
+    const bool last = settings_.exit_when_empty && past_.ended != 0;
+    const bool more = !last && (settings_.matches == 0 || past_.opened < settings_.matches);
     if (may_open && !room && alive < settings_.max_matches && more) {
         if (Result<void> opened = open(); !opened) {
             log_.error("match_not_opened", {{"error", to_string(opened.error())}});

@@ -108,7 +108,6 @@ private:
         bool finished = false;   ///< It has closed the recording.
         bool end_wanted = false; ///< Something went wrong inside a callback.
         bool lost = false;       ///< The simulation cannot follow any more.
-        bool was_started = false;
         std::optional<net::Micros> ended_at;
         std::string recording; ///< Path of the file, as it is now; empty: none.
         bool recording_stopped = false;

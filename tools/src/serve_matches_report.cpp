@@ -108,10 +108,7 @@ void Matches::on_manifest(net::MatchId match, const Manifest& manifest) {
 }
 
 void Matches::on_note(net::MatchId match, std::string_view event, std::string_view details) {
-    log_.info("note",
-              {{"match", std::to_string(match)},
-               {"what", std::string(event)},
-               {"details", std::string(details)}});
+    log_.info(event, {{"match", std::to_string(match)}, {"details", std::string(details)}});
 }
 
 } // namespace twinstep::tools

@@ -10,19 +10,19 @@ namespace twinstep::net {
 
 /// Errors of the network module.
 enum class NetErrc {
-    malformed = 1,     ///< The bytes mean nothing; dropped.
-    unknown_frame,     ///< A frame of a type that must be understood and is not.
-    limit_exceeded,    ///< A limit of the protocol is exceeded; nothing was allocated for it.
-    not_authentic,     ///< The tag does not fit: forged, damaged, or another key.
-    replayed,          ///< This sequence was received before, or is too old to tell.
-    refused,           ///< The other side refused; `detail` says why.
-    bad_setting,       ///< A setting that cannot work; `field` is its key.
+    malformed = 1,        ///< The bytes mean nothing; dropped.
+    unknown_frame,        ///< A frame of a type that must be understood and is not.
+    limit_exceeded,       ///< A limit of the protocol is exceeded; nothing was allocated for it.
+    not_authentic,        ///< The tag does not fit: forged, damaged, or another key.
+    replayed,             ///< This sequence was received before, or is too old to tell.
+    refused,              ///< The other side refused; `detail` says why.
+    bad_setting,          ///< A setting that cannot work; `field` is its key.
     different_simulation, ///< Another simulation; `field` is the key, `detail` both values.
-    timed_out,         ///< Nothing was heard for too long.
-    closed,            ///< The other side ended the connection; `detail` says why.
-    not_built,         ///< This build has no libsodium: only plain connections on loopback.
-    io_error,          ///< The system refused; `detail` holds its reason.
-    resource_exhausted ///< A bounded table is full.
+    timed_out,            ///< Nothing was heard for too long.
+    closed,               ///< The other side ended the connection; `detail` says why.
+    not_built,            ///< This build has no libsodium: only plain connections on loopback.
+    io_error,             ///< The system refused; `detail` holds its reason.
+    resource_exhausted    ///< A bounded table is full.
 };
 
 /// The category of NetErrc.

@@ -20,22 +20,22 @@ namespace twinstep::net {
 /// What is decided when a host is made.
 struct HostSettings {
     wire::Mode mode = wire::Mode::room_key;
-    Key key;                             ///< Room key or token key.
-    std::uint64_t server_id = 0;         ///< Audience of tokens; 0: any.
-    std::uint64_t started_unix_s = 0;    ///< Older tokens are refused.
+    Key key;                          ///< Room key or token key.
+    std::uint64_t server_id = 0;      ///< Audience of tokens; 0: any.
+    std::uint64_t started_unix_s = 0; ///< Older tokens are refused.
     bool accept_older_tokens = false;
-    std::uint16_t peers_max = 4096;      ///< At most 65,000.
-    std::uint16_t pending_max = 256;     ///< Handshakes that are not yet connected, in all.
+    std::uint16_t peers_max = 4096;       ///< At most 65,000.
+    std::uint16_t pending_max = 256;      ///< Handshakes that are not yet connected, in all.
     std::uint16_t pending_prefix_max = 8; ///< The same for an IPv4 /32 or IPv6 /64.
     std::uint32_t handshakes_per_s = 200; ///< Public-key work, in all; spent by holders of the key.
     std::uint32_t unknown_per_s = 64;     ///< Datagrams of strangers, per IPv4 /32 or IPv6 /64.
     std::uint32_t unknown_burst = 256;
-    std::uint32_t token_ids_max = 65'536; ///< Used tokens that are remembered.
-    std::uint32_t packets_burst = 64;     ///< Per peer, on top of two packets a tick.
+    std::uint32_t token_ids_max = 65'536;  ///< Used tokens that are remembered.
+    std::uint32_t packets_burst = 64;      ///< Per peer, on top of two packets a tick.
     std::uint32_t bytes_per_s = 32 * 1024; ///< Per peer.
     std::uint32_t bytes_burst = 64 * 1024;
     Micros pending_timeout = seconds(3);
-    Micros silence_live = seconds(10);   ///< Then the transport counts as lost.
+    Micros silence_live = seconds(10); ///< Then the transport counts as lost.
     Micros silence_loading = seconds(60);
 };
 

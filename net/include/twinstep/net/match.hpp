@@ -80,8 +80,8 @@ struct Admitted {
     wire::Random16 ticket{};
 };
 
-/// What a match tells its owner, from inside its own calls; views are valid during the call. An owner
-/// overrides what it needs.
+/// What a match tells its owner, from inside its own calls; views are valid during the call. An
+/// owner overrides what it needs.
 class MatchEvents {
 public:
     virtual ~MatchEvents() = default;
@@ -94,7 +94,8 @@ public:
         static_cast<void>(late);
     }
 
-    /// Authority::simulation: a snapshot of any state from `tick` on is wanted: Match::give_snapshot.
+    /// Authority::simulation: a snapshot of any state from `tick` on is wanted; see
+    /// Match::give_snapshot.
     virtual void on_snapshot_wanted(MatchId match, Tick tick) {
         static_cast<void>(match);
         static_cast<void>(tick);

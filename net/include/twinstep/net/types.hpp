@@ -110,14 +110,14 @@ enum class PlayerState : std::uint8_t {
 /// Why a connection ended or was refused. Part of the protocol: values are never used again.
 enum class CloseReason : std::uint8_t {
     none = 0,
-    leaving = 1,             ///< The peer goes by its own will.
-    match_ended = 2,         ///< The match is over.
-    timed_out = 3,           ///< Nothing was heard.
-    protocol_error = 4,      ///< Bytes that mean nothing inside a valid packet.
-    flooding = 5,            ///< A budget was exceeded for too long.
-    full = 6,                ///< No slot, or no room for another peer.
-    draining = 7,            ///< The server takes nobody new.
-    unsupported_version = 8, ///< No protocol version in common.
+    leaving = 1,              ///< The peer goes by its own will.
+    match_ended = 2,          ///< The match is over.
+    timed_out = 3,            ///< Nothing was heard.
+    protocol_error = 4,       ///< Bytes that mean nothing inside a valid packet.
+    flooding = 5,             ///< A budget was exceeded for too long.
+    full = 6,                 ///< No slot, or no room for another peer.
+    draining = 7,             ///< The server takes nobody new.
+    unsupported_version = 8,  ///< No protocol version in common.
     different_simulation = 9, ///< Manifests differ; the text names the key and both values.
     not_admitted = 10,        ///< Wrong room key or token, or a token used twice.
     no_such_match = 11,       ///< No match with this id.

@@ -225,9 +225,6 @@ public:
     std::size_t finished_bytes() const { return target_->size() + (repeats_ != 0 ? 1 : 0); }
 
 private:
-    friend class BundleWriter;
-    void roll_back(std::size_t size, std::uint8_t repeats);
-
     Bytes* target_;
     InputValue last_;
     std::uint8_t repeats_ = 0;
@@ -301,23 +298,27 @@ public:
                                Bytes& target);
 
 private:
-    struct Progress;
+    struct State;
 
-    /// Where a column stood before the tick that is being added.
-    struct Mark {
-        std::size_t size = 0;
-        std::uint8_t repeats = 0;
+    /// What one slot's inputs have come to.
+    struct Column {
+        Bytes bytes;
+        ByteView last;            ///< In the frames given, or the neutral input.
+        std::uint8_t repeats = 0; ///< Of `last`, not written yet.
+        std::size_t size_before = 0;
+        std::uint8_t repeats_before = 0; ///< Both before the tick that is being added.
     };
 
     void start(std::size_t slots, ByteView neutral);
-    bool add(std::size_t index, Progress& progress, std::size_t bytes_max);
+    Result<void> parse(ByteView frame, std::size_t index, State& state);
+    void parse_events(ByteReader& reader, std::size_t index, State& state);
+    bool add(std::size_t index, State& state, std::size_t bytes_max);
+    void finish(const State& state, Bytes& target);
 
-    TickFrame frame_;
     Bytes shapes_;
     Bytes events_;
-    std::vector<Bytes> columns_;
-    std::vector<RunWriter> writers_;
-    std::vector<Mark> marks_;
+    std::vector<Column> columns_;
+    std::array<ByteView, match_slots_max> inputs_{}; ///< Of the tick that is being added.
 };
 
 /// Decodes the body of a TICKS frame tick by tick. Memory is kept from bundle to bundle.
