@@ -15,7 +15,7 @@ namespace bench {
 /// comes after two lost ones is 33 ms late plus the jitter: with more than 16 ms of it no transport
 /// that sends once a tick keeps every tick within 50 ms.
 struct Link {
-    twinstep::net::Micros delay_min = twinstep::net::milliseconds(50);
+    twinstep::net::Micros delay_min = twinstep::net::milliseconds(40);
     twinstep::net::Micros delay_max = twinstep::net::milliseconds(60);
     double loss = 0.05;
     double burst_mean = 1.0; ///< Packets; 1: each packet is lost or not by itself.

@@ -305,7 +305,11 @@ void JoinSession::keep_ticket() {
 
 void JoinSession::take_verdict() {
     const auto& divergence = client_.divergence();
-    if (!divergence) {
+    const auto& verdict = client_.verdict();
+    // Somebody else's wrong state is the server's matter; it says so to them, and in its log.
+    const bool concerns_us =
+        verdict && (verdict->own || verdict->blame == net::wire::Blame::disputed);
+    if (!divergence || !concerns_us) {
         return;
     }
     const bool known =
