@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -250,6 +251,12 @@ Exit show_one(Context& context,
             Context::note(options.capture + ": cannot be created; it must not exist yet");
             return Exit::failed;
         }
+        std::string head =
+            "# twinstep netsim capture 1, slots " + std::to_string(shown.slots) + ", neutral ";
+        for (const std::byte byte : game.neutral) {
+            head += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+        }
+        std::fputs((head + "\n").c_str(), file);
         for (const std::string& line : report.capture) {
             std::fputs((line + "\n").c_str(), file);
         }

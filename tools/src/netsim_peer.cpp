@@ -53,6 +53,10 @@ PeerNode::PeerNode(World& world, net::NodeIndex index, std::uint16_t number, net
     , role_(role)
     , entropy_(world.plan.seed, 16U + number)
     , link_(base_link(world.plan.seed, number)) {
+    for (const Fault& fault : world.plan.faults) {
+        link_is_corrupting_ =
+            link_is_corrupting_ || (fault.kind == FaultKind::corrupt && fault.peer == number);
+    }
     // Frames of 50 to 240 Hz: nobody draws at the rate of the ticks.
     Random random(world.plan.seed, Tick{2}, 1'000U + number);
     frame_period_ = Micros{4'167 + random.below(16'000)};
@@ -263,6 +267,12 @@ void PeerNode::handle_closed(Micros at) {
         }
         break;
     default:
+        // A CONNECT that was corrupted on its way is refused in clear, as it has to be; whoever
+        // sits there tries again.
+        if (link_is_corrupting_ && session_->timed == 0 && !session_->driver) {
+            reconnect_at_ = at + net::seconds(1);
+            break;
+        }
         // Nobody who plays by the rules is to be thrown out.
         world_.fail(at, text);
         gone_for_good_ = true;

@@ -116,6 +116,7 @@ private:
     bool lying_ = false;
     bool was_full_ = false;
     bool gone_for_good_ = false;
+    bool link_is_corrupting_ = false; ///< At some time of the match.
     std::uint64_t lies_told_ = 0;
     net::Micros connecting_since_;
     net::Micros reconnect_at_ = net::never;
