@@ -94,6 +94,7 @@ struct Client::Impl {
     Entropy& entropy;
     Manifest own;
     ClientHandshake handshake;
+    std::uint16_t connection_id = 0;
     std::optional<Sealer> sealer;
     std::optional<Opener> opener;
 

@@ -68,6 +68,7 @@ void Client::Impl::accept(Micros now) {
                    false);
         return;
     }
+    connection_id = got.connection_id;
     sealer.emplace(settings.mode, got.keys.up, Direction::up, got.connection_id);
     opener.emplace(settings.mode, got.keys.down, Direction::down);
     configure_session(now);

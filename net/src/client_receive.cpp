@@ -57,6 +57,12 @@ void Client::Impl::receive(Micros now, const Address& from, ByteView bytes, Outb
     if ((std::to_integer<unsigned>(bytes.front()) & 0x80U) != 0) {
         return; // An answer of the handshake that came twice.
     }
+    // Without keys, only this tells the packets of an earlier connection from this one's.
+    std::uint16_t id = 0;
+    if (!peek_connection_id(bytes, id) || id != connection_id) {
+        ++status.datagrams_refused;
+        return;
+    }
     if (!opener->open(bytes, incoming, newest)) {
         ++status.datagrams_refused;
         return;

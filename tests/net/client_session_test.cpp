@@ -335,6 +335,19 @@ TEST_CASE("silence and goodbyes end a client as they should", "[net][client]") {
         CHECK(pair.count(wire::FrameType::close) == 5);
         CHECK(pair.now - left == milliseconds(500));
     }
+    SECTION("a goodbye to an earlier connection is nobody's") {
+        Bytes frames;
+        Bytes packet;
+        wire::encode_close(CloseReason::replaced, "", frames);
+        Sealer earlier(wire::Mode::plain, Key{}, Direction::down, 8);
+        for (int i = 0; i < 100; ++i) { // Its sequence is far ahead of the new one's.
+            REQUIRE(earlier.seal(frames, packet));
+        }
+        pair.down.send(client_address, packet);
+        pair.deliver_down();
+        CHECK(pair.client.state() != ClientState::closed);
+        CHECK(pair.client.status().datagrams_refused == 1);
+    }
     SECTION("the server's words are shown in one safe line") {
         Bytes frames;
         wire::encode_close(CloseReason::going_down, "bye\n\x1b[2J", frames);
