@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 namespace twinstep::tools {
@@ -163,6 +165,10 @@ Result<void> EvidenceRing::write(const std::string& path, Tick tick) const {
 }
 
 bool is_evidence(const std::string& path) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) {
+        return false; // Opening a pipe would wait for its writer.
+    }
     std::ifstream file(path, std::ios::binary);
     std::string head(magic.size(), '\0');
     file.read(head.data(), static_cast<std::streamsize>(head.size()));
