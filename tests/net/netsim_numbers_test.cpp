@@ -242,7 +242,7 @@ TEST_CASE("two players at 60 Hz cost 64 bytes a tick and link, 40 when idle",
                     datagrams,
                     with_headers);
         CHECK(bytes <= (is_idle ? 40.0 : 64.0));
-        CHECK(datagrams <= 1.0 + 1.0 / 30);
+        CHECK(datagrams <= 1.0);
         CHECK(with_headers <= 5.7);
     }
 }

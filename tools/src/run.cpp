@@ -127,12 +127,14 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     declare_import(app, context, action);
     declare_diff(app, context, action);
     declare_state(app, context, action);
-    declare_join(app, context, action);
     declare_timing(app, context, action);
     declare_doctor(app, context, action);
-    declare_netsim(app, context, action);
     declare_self_test(app, context, action);
+#if TWINSTEP_NETWORK_VERBS
     declare_serve(app, context, action);
+    declare_join(app, context, action);
+    declare_netsim(app, context, action);
+#endif
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
