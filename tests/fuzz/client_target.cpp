@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A client with its simulation against a server that does what the fuzzer's script says: a match as
 // it should be, then everything else.
+#include "fuzz_script.hpp"
 #include "fuzz_targets.hpp"
 #include "toy_game.hpp"
 #include "wire_samples.hpp"
@@ -21,35 +22,6 @@ namespace {
 constexpr std::size_t steps_max = 200;
 constexpr std::uint16_t slots = 2;
 constexpr std::size_t input_bytes = 5;
-
-void require(bool kept, const char* what) {
-    if (!kept) {
-        broken_promise(what);
-    }
-}
-
-/// Bytes taken off the front; zeros once there are none.
-class Tape {
-public:
-    explicit Tape(ByteView bytes)
-        : rest_(bytes) {}
-
-    bool more() const { return !rest_.empty(); }
-
-    unsigned byte() {
-        const ByteView one = bytes(1);
-        return one.empty() ? 0 : std::to_integer<unsigned>(one.front());
-    }
-
-    ByteView bytes(std::size_t count) {
-        const ByteView taken = rest_.first(std::min(count, rest_.size()));
-        rest_ = rest_.subspan(taken.size());
-        return taken;
-    }
-
-private:
-    ByteView rest_;
-};
 
 Address server_address() {
     Address address;
@@ -312,14 +284,6 @@ private:
     std::uint32_t sequence_ = 0;
     std::uint32_t blob_ = 0;
 };
-
-Bytes tape_of(std::initializer_list<unsigned> numbers) {
-    Bytes bytes;
-    for (const unsigned number : numbers) {
-        bytes.push_back(static_cast<std::byte>(number));
-    }
-    return bytes;
-}
 
 } // namespace
 

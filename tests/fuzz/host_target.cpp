@@ -2,6 +2,7 @@
 // A host with a match against four endpoints that follow the fuzzer's script: honest steps lead
 // deep into sessions, everything else is whatever the bytes say. Plain mode: no tag stands in the
 // way.
+#include "fuzz_script.hpp"
 #include "fuzz_targets.hpp"
 #include "wire_samples.hpp"
 
@@ -25,12 +26,6 @@ constexpr std::size_t steps_max = 300;
 /// A host and a match for so few may hold that much: tables, ring, a snapshot.
 constexpr std::size_t memory_max = std::size_t{8} << 20U;
 
-void require(bool kept, const char* what) {
-    if (!kept) {
-        broken_promise(what);
-    }
-}
-
 /// The value; a set-up that cannot work is this file's own mistake.
 template <class T>
 T made(Result<T> result) {
@@ -39,33 +34,6 @@ T made(Result<T> result) {
     }
     return std::move(*result);
 }
-
-/// Bytes taken off the front; zeros once there are none.
-class Tape {
-public:
-    explicit Tape(ByteView bytes)
-        : rest_(bytes) {}
-
-    bool more() const { return !rest_.empty(); }
-
-    unsigned byte() {
-        if (rest_.empty()) {
-            return 0;
-        }
-        const auto value = std::to_integer<unsigned>(rest_.front());
-        rest_ = rest_.subspan(1);
-        return value;
-    }
-
-    ByteView bytes(std::size_t count) {
-        const ByteView taken = rest_.first(std::min(count, rest_.size()));
-        rest_ = rest_.subspan(taken.size());
-        return taken;
-    }
-
-private:
-    ByteView rest_;
-};
 
 Manifest some_manifest() {
     SimulationInfo info;
@@ -311,14 +279,6 @@ private:
     std::uint64_t simulated_ = 0;
     std::uint64_t sent_bytes_ = 0;
 };
-
-Bytes tape_of(std::initializer_list<unsigned> numbers) {
-    Bytes bytes;
-    for (const unsigned number : numbers) {
-        bytes.push_back(static_cast<std::byte>(number));
-    }
-    return bytes;
-}
 
 } // namespace
 
