@@ -127,13 +127,10 @@ std::vector<std::vector<Bytes>> human_inputs() {
     return all;
 }
 
-} // namespace
-
-TEST_CASE("5 % loss at 50 +- 10 ms makes no tick late but those lost three times in a row",
-          "[net][netsim][numbers]") {
+/// Plays the link with three seeds, prints each, and returns the lateness of all together.
+Late late_over_seeds(const char* name, const net::LinkConditions& link) {
     MatchOptions options;
-    options.link =
-        both_ways({.delay = milliseconds(50), .jitter = milliseconds(10), .loss_ppm = 50'000});
+    options.link = both_ways(link);
     LateSum sum;
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
         const MatchReport report = run_match(tally(), plain_plan(2, 10'800, seed), options);
@@ -142,35 +139,31 @@ TEST_CASE("5 % loss at 50 +- 10 ms makes no tick late but those lost three times
         sum.add(report);
         LateSum one;
         one.add(report);
-        const Late late = one.late();
-        print("5 % loss, 50 +- 10 ms", seed, late, report);
+        print(name, seed, one.late(), report);
     }
+    return sum.late();
+}
+
+} // namespace
+
+TEST_CASE("5 % loss at 50 +- 10 ms makes no tick late but those lost three times in a row",
+          "[net][netsim][numbers]") {
+    const Late late = late_over_seeds(
+        "5 % loss, 50 +- 10 ms",
+        {.delay = milliseconds(50), .jitter = milliseconds(10), .loss_ppm = 50'000});
     // With one datagram a tick, only three losses in a row can make a tick 50 ms late: 5 % cubed,
     // or one tick in 8,000. The protocol adds nothing to that.
-    const Late late = sum.late();
     CHECK(late.timed > 60'000);
     CHECK(late.down <= 0.0003);
     CHECK(late.up <= 0.003);
 }
 
 TEST_CASE("5 % loss in bursts of four makes at most 3 % late", "[net][netsim][numbers]") {
-    MatchOptions options;
-    options.link = both_ways({.delay = milliseconds(50),
-                              .jitter = milliseconds(10),
-                              .burst_ppm = 50'000,
-                              .burst_packets = 4});
-    LateSum sum;
-    for (const std::uint64_t seed : {1U, 2U, 3U}) {
-        const MatchReport report = run_match(tally(), plain_plan(2, 10'800, seed), options);
-        INFO("seed " << seed << all_of(report));
-        CHECK(report.failures.empty());
-        sum.add(report);
-        LateSum one;
-        one.add(report);
-        const Late late = one.late();
-        print("5 % in bursts of 4, 50 +- 10 ms", seed, late, report);
-    }
-    const Late late = sum.late();
+    const Late late = late_over_seeds("5 % in bursts of 4, 50 +- 10 ms",
+                                      {.delay = milliseconds(50),
+                                       .jitter = milliseconds(10),
+                                       .burst_ppm = 50'000,
+                                       .burst_packets = 4});
     CHECK(late.timed > 60'000);
     CHECK(late.down <= 0.03);
     CHECK(late.up <= 0.03);
