@@ -81,8 +81,9 @@ TEST_CASE("a recorder that is killed has every tick whose step had begun", "[rep
         REQUIRE(WIFSIGNALED(status));
         const auto summary = summarise(path);
         REQUIRE(summary);
-        // The record of a tick goes out in one write, so that nothing is cut either.
-        REQUIRE(summary->state == FileState::open);
+        // A write ends early when the kill falls between two of its pages: the record it cuts is
+        // of a tick whose step had not begun.
+        REQUIRE((summary->state == FileState::open || summary->state == FileState::truncated));
         REQUIRE(summary->ticks >= begun->load());
         REQUIRE(summary->ticks <= begun->load() + 1);
         auto simulation = make_simulation<ToyGame>();
