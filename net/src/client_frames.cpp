@@ -114,6 +114,14 @@ Result<void> Client::Impl::take_session_frame(Micros now, const wire::Frame& fra
         }
         return {};
     }
+    case wire::FrameType::loss: {
+        const auto lost = wire::decode_loss(frame.body);
+        if (!lost) {
+            return fail(lost.error());
+        }
+        redundancy.on_report(now, *lost);
+        return {};
+    }
     case wire::FrameType::path_challenge: {
         const auto value = wire::decode_path(frame.body);
         if (!value) {

@@ -6,6 +6,7 @@
 #include "client_hashes.hpp"
 #include "closed_ticks.hpp"
 #include "input_feed.hpp"
+#include "redundancy.hpp"
 
 #include "twinstep/net/blob.hpp"
 #include "twinstep/net/client.hpp"
@@ -81,6 +82,8 @@ struct Client::Impl {
     // Datagrams out.
     void send_due(Micros now, Outbox& out);
     void send_tick_packet(Micros now, Outbox& out);
+    void send_inputs(Micros now, Outbox& out);
+    void send_again(Micros now, Outbox& out);
     void send_answers(Micros now, Outbox& out);
     void send_blobs(Micros now, Outbox& out);
     void send_close(Micros now, Outbox& out);
@@ -125,6 +128,10 @@ struct Client::Impl {
     std::optional<Tick> snapshot_wanted;
     std::optional<Divergence> divergence;
     std::optional<DesyncVerdict> verdict;
+
+    LossReport loss_report;
+    Redundancy redundancy;
+    Micros again_at = never; ///< When the inputs of the last packet go out a second time.
 
     Micros last_heard;
     Micros last_sent{-1};

@@ -36,15 +36,21 @@ Micros Client::Impl::next_send() const {
     if (given || urgent || last_sent.value < 0) {
         return last_sent.value < 0 ? Micros{0} : last_sent;
     }
-    return last_sent + send_interval();
+    return std::min(last_sent + send_interval(), again_at);
 }
 
 void Client::Impl::send_due(Micros now, Outbox& out) {
     const bool is_due = given || urgent || last_sent.value < 0 ||
                         now >= last_sent + send_interval() ||
                         now >= blob_in->next_wake(); // An acknowledgement of chunks is due.
+    // Both at once happens to a game that looks at the time once a tick.
+    const bool is_due_again = now >= again_at;
+    again_at = is_due_again ? never : again_at;
     if (is_due) {
         send_tick_packet(now, out);
+    }
+    if (is_due_again) {
+        send_again(now, out);
     }
     send_answers(now, out);
     send_blobs(now, out);
@@ -78,6 +84,7 @@ void Client::Impl::add_small_frames(Micros now) {
         request.next_send = now + status.round_trip + request_interval;
         wire::encode(request.value, plaintext);
     }
+    loss_report.compose(now, *opener, plaintext);
     blob_in->compose_ack(now, plaintext);
     const bool loads = state == ClientState::loading || state == ClientState::preparing;
     const bool tells = loads || state == ClientState::waiting || now >= next_progress;
@@ -117,6 +124,7 @@ void Client::Impl::send_tick_packet(Micros now, Outbox& out) {
     given = false;
     urgent = false;
     last_sent = now;
+    again_at = never;
     plaintext.clear();
     add_small_frames(now);
     const bool ready = state == ClientState::waiting || state == ClientState::playing;
@@ -124,6 +132,15 @@ void Client::Impl::send_tick_packet(Micros now, Outbox& out) {
         send_packet(now, out);
         return;
     }
+    send_inputs(now, out);
+    const bool flows = state == ClientState::playing && feed.started() && !paused;
+    if (flows && settings.redundancy && redundancy.is_on(now)) {
+        again_at = now + Micros{feed.period().value / 2};
+    }
+}
+
+/// What the small frames have left in the packet goes first.
+void Client::Impl::send_inputs(Micros now, Outbox& out) {
     const std::uint64_t first = feed.started() ? feed.window().first() : closed.needed();
     const std::uint64_t sent = add_inputs(first);
     send_packet(now, out);
@@ -131,6 +148,13 @@ void Client::Impl::send_tick_packet(Micros now, Outbox& out) {
         plaintext.clear();
         add_inputs(sent);
         send_packet(now, out);
+    }
+}
+
+void Client::Impl::send_again(Micros now, Outbox& out) {
+    if (is_connected() && feed.started() && feed.window().count() > 0) {
+        plaintext.clear();
+        send_inputs(now, out);
     }
 }
 

@@ -203,10 +203,28 @@ void Opener::mark(std::uint32_t sequence) {
         } else {
             seen_.reset();
         }
+        if (sequence != (any_ ? highest_ + 1 : 0)) {
+            skipped_to_ = sequence;
+        }
         highest_ = sequence;
         any_ = true;
     }
     seen_.set(sequence % window);
+}
+
+std::uint8_t Opener::lost() const {
+    constexpr std::uint32_t may_be_late = 16;
+    static_assert(wire::loss_window + may_be_late <= window);
+    if (skipped_to_ == 0 || highest_ - skipped_to_ >= wire::loss_window + may_be_late ||
+        highest_ < may_be_late) {
+        return 0;
+    }
+    const std::uint32_t end = highest_ - may_be_late + 1;
+    std::uint8_t missing = 0;
+    for (std::uint32_t at = end - std::min(end, wire::loss_window); at != end; ++at) {
+        missing = static_cast<std::uint8_t>(missing + (seen_[at % window] ? 0 : 1));
+    }
+    return missing;
 }
 
 Result<void> Opener::open(ByteView datagram, Bytes& plaintext, bool& newest) {

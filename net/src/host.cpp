@@ -133,14 +133,17 @@ void HostCore::set_rates(HostedMatch& hosted) const {
                                       1000 / std::max<std::uint32_t>(match.tick_rate.den, 1),
                                   1,
                                   most);
-    hosted.packets = BucketRate::per_second(std::clamp(2 * ticks, packets_per_s_least, most),
-                                            settings.packets_burst);
+    // A client on a bad path sends each tick twice: twice what is needed, in packets and in bytes.
+    const std::uint64_t sends = match.redundancy ? 2 : 1;
+    hosted.packets = BucketRate::per_second(
+        std::clamp(2 * sends * ticks, packets_per_s_least, most), settings.packets_burst);
     // Where inputs are long the limit follows what honest clients need: a limit below that would
     // punish whoever has the worst path.
     const std::uint64_t window = (match.input_bytes_max + 1U) * (ticks / window_per_s + 1);
     const std::uint64_t packet = std::min<std::uint64_t>(window + 64, wire::datagram_bytes_max);
     hosted.bytes = BucketRate::per_second(
-        std::max<std::uint64_t>(settings.bytes_per_s, packet * ticks), settings.bytes_burst);
+        std::max<std::uint64_t>(settings.bytes_per_s, packet * sends * ticks),
+        settings.bytes_burst);
     hosted.upload = BucketRate::per_second(
         std::max<std::uint64_t>(match.join_bytes_per_s + match.join_bytes_per_s / 4, 1200),
         upload_bytes_burst);

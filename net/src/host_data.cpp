@@ -263,6 +263,11 @@ void HostCore::flush(Micros now, Session& peer, Outbox& out) {
             composed.insert(composed.begin(), pong.begin(), pong.end());
             peer.pong_due = false;
         }
+        if (composed.size() + loss_frame_bytes <= wire::plaintext_bytes_max) {
+            pong.clear();
+            peer.loss_report.compose(now, peer.opener, pong);
+            composed.insert(composed.begin(), pong.begin(), pong.end());
+        }
         send_sealed(peer, composed, out);
     }
 }

@@ -93,7 +93,7 @@ struct HostCore {
     Bytes opened;   ///< Plaintext of the packet being read.
     Bytes control;  ///< Answers of the host itself to that packet.
     Bytes composed; ///< Plaintext that a match wants sent.
-    Bytes pong;     ///< One frame, to be put in front of a packet.
+    Bytes pong;     ///< One frame, to be put in front of a packet: a PONG, a LOSS.
     Bytes datagram; ///< What is sent.
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bucket.hpp"
+#include "redundancy.hpp"
 
 #include "twinstep/net/crypto.hpp"
 #include "twinstep/net/match.hpp"
@@ -63,6 +64,7 @@ struct Session {
     Opener opener;
     Sealer sealer;
 
+    LossReport loss_report;
     bool pong_due = false; ///< Waits for the next packet that goes out anyway.
     std::uint32_t pong_stamp = 0;
     Micros pong_since;

@@ -76,6 +76,22 @@ void Match::Impl::start_turn(Micros now, Peer& peer) {
     }
 }
 
+bool Match::Impl::is_sent_twice(Micros now, const Peer& peer) const {
+    return peer.redundancy.is_on(now) && settings.redundancy && peer.role == Role::player &&
+           is_following(peer) && !peer.catching_up;
+}
+
+void Match::Impl::send_again() {
+    again_at = never;
+    for (Peer& peer : peers) {
+        // Nothing new has been closed since, so this is never more than the turn before.
+        if (is_sent_twice(now_, peer) && peer.ack < edge_of(peer)) {
+            peer.cursor = peer.ack;
+            peer.packets_left = live_packets;
+        }
+    }
+}
+
 void Match::Impl::add_stall(Micros now, const Peer& peer, Bytes& plaintext) const {
     if (!status.started || status.ended || peer.role == Role::spectator || !is_following(peer)) {
         return;
@@ -207,6 +223,7 @@ Micros Match::Impl::find_wake() const {
         }
     }
     if (status.started && !status.ended) {
+        sooner(again_at);
         sooner(search.next_wake());
         sooner(announce_at);
         if (donation.active) {

@@ -214,6 +214,8 @@ struct Match::Impl {
     // match_compose.cpp: packets
     bool compose(Micros now, PeerIndex index, Bytes& plaintext);
     void start_turn(Micros now, Peer& peer);
+    void send_again();
+    bool is_sent_twice(Micros now, const Peer& peer) const;
     void add_ticks(Micros now, Peer& peer, Bytes& plaintext);
     void add_stall(Micros now, const Peer& peer, Bytes& plaintext) const;
     std::uint64_t edge_of(const Peer& peer) const;
@@ -288,6 +290,7 @@ struct Match::Impl {
     Micros announce_at = never;
 
     Pace pace;
+    Micros again_at = never; ///< When those who are sent each tick twice get it again.
     mutable bool wake_stale = true;
     mutable Micros wake = never;
     Micros now_;              ///< Of the call that is under way.

@@ -56,6 +56,14 @@ Result<void> Match::Impl::receive(Micros now, PeerIndex index, const wire::Frame
     case wire::FrameType::blob_chunk:
     case wire::FrameType::blob_ack:
         return on_blob(now, peer, frame_in);
+    case wire::FrameType::loss: {
+        const auto lost = wire::decode_loss(frame_in.body);
+        if (!lost) {
+            return fail(lost.error());
+        }
+        peer.redundancy.on_report(now, *lost);
+        return {};
+    }
     case wire::FrameType::hash_answer:
         return on_hash_answer(peer, frame_in.body);
     case wire::FrameType::section_answer:

@@ -126,6 +126,9 @@ void Match::Impl::advance(Micros now) {
             start_turn(now, peer);
         }
     }
+    if (now >= again_at) {
+        send_again();
+    }
 }
 
 std::uint64_t Match::Impl::stalled_slots(Micros now) const {
@@ -259,6 +262,9 @@ void Match::Impl::after_close(Micros now) {
     for (Peer& peer : peers) {
         if (is_following(peer)) {
             start_turn(now, peer);
+            if (is_sent_twice(now, peer)) {
+                again_at = now + Micros{timeline.period().value / 2};
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "input_ring.hpp"
+#include "redundancy.hpp"
 
 #include "twinstep/net/blob.hpp"
 #include "twinstep/net/match.hpp"
@@ -154,6 +155,7 @@ struct Peer {
     std::uint64_t base = 0; ///< The first tick it needs.
     std::uint64_t ack = 0;  ///< The tick it needs next.
 
+    Redundancy redundancy;
     Micros next_send;              ///< When a packet is due without a new tick.
     std::uint8_t packets_left = 0; ///< TICKS packets to be composed now.
     std::uint64_t cursor = 0;      ///< Next tick of the packets of this turn.

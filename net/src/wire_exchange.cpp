@@ -20,7 +20,7 @@ Result<bool> FrameReader::next(Frame& frame) {
                                   ? reader.bytes(reader.remaining(), "body")
                                   : reader.bytes(reader.varint("length"), "body");
         const bool known = number >= static_cast<unsigned>(FrameType::inputs) &&
-                           number <= static_cast<unsigned>(FrameType::snapshot_query);
+                           number <= static_cast<unsigned>(FrameType::loss);
         if (known && (head & may_be_skipped_bit) != 0) {
             reader.fail(SimErrc::malformed, "type");
         }

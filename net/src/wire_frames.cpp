@@ -187,4 +187,22 @@ Result<Stall> decode_stall(ByteView body) {
     return finished(reader, std::move(value));
 }
 
+void encode_loss(std::uint8_t lost, Bytes& target) {
+    TWINSTEP_ASSERT(lost >= 1);
+    TWINSTEP_ASSERT(lost <= loss_window);
+    const FrameScope scope(target, FrameType::loss);
+    ByteWriter(target).u8(lost);
+}
+
+Result<std::uint8_t> decode_loss(ByteView body) {
+    ByteReader reader(body);
+    std::uint8_t lost = reader.u8("lost");
+    if (lost > loss_window) {
+        reader.fail(SimErrc::limit_exceeded, "lost");
+    } else if (reader.ok() && lost == 0) {
+        reader.fail(SimErrc::malformed, "lost");
+    }
+    return finished(reader, std::move(lost));
+}
+
 } // namespace twinstep::net::wire

@@ -132,8 +132,10 @@ class NetConformance(unittest.TestCase):
                 self.assertEqual(decode_net.main(["--summary", str(capture)]), 0, capture)
             summaries.append(json.loads(printed.getvalue()))
         for summary in summaries:
-            for kind in ("up INPUTS", "down TICKS", "up BLOB_ACK", "down BLOB_CHUNK"):
-                self.assertGreater(summary.get(kind, 0), 0, summary)
+            for kind in ("INPUTS", "BLOB_ACK", "LOSS"):
+                self.assertGreater(summary.get(f"up {kind}", 0), 0, summary)
+            for kind in ("TICKS", "BLOB_CHUNK", "LOSS"):
+                self.assertGreater(summary.get(f"down {kind}", 0), 0, summary)
             self.assertNotIn("down refused", summary)
             self.assertNotIn("up refused", summary)
 

@@ -140,6 +140,7 @@ FRAMES = {
         ],
     ),
     19: ("SNAPSHOT_QUERY", "down", [("tick", "varint", (0, TICK_MAX))]),
+    20: ("LOSS", "both", [("lost", 1, (1, 128))]),
 }
 
 REQUEST_VALUES = {1: (0, (1 << 32) - 1), 2: (0, (1 << 32) - 1), 4: (0, (1 << 32) - 1)}

@@ -254,7 +254,7 @@ private:
 
     void search(unsigned which, unsigned tick) {
         frame_.clear();
-        switch (which % 5) {
+        switch (which % 6) {
         case 0:
             encode(HashQuery{tick, tick + std::uint64_t{which}}, frame_);
             break;
@@ -267,8 +267,11 @@ private:
         case 3:
             encode(Verdict{Blame::peer, tick, true, Slot{0}, "bodies"}, frame_);
             break;
-        default:
+        case 4:
             encode(Stall{tick, 1000, which > 10, 3}, frame_);
+            break;
+        default:
+            encode_loss(static_cast<std::uint8_t>(1 + tick % loss_window), frame_);
             break;
         }
         data(frame_);
@@ -297,7 +300,7 @@ std::vector<Bytes> client_seeds() {
     const Bytes start = tape_of({0, 0, 4, 20, 4, 20, 2, 16, 4, 20, 12, 24, 4, 20, 2, 84, 4, 20});
     std::vector<Bytes> seeds{start};
     for (const auto& more :
-         {tape_of({7, 1, 17, 2, 27, 3, 37, 4, 47, 9, 4, 100, 2, 0}),
+         {tape_of({7, 1, 17, 2, 27, 3, 37, 4, 47, 9, 57, 7, 4, 100, 2, 0}),
           tape_of({6, 0, 2, 16, 4, 20, 26, 9, 4, 40, 86, 200}),
           tape_of({8, 0, 0, 4, 20, 2, 16, 4, 50}),
           tape_of({13, 3, 0, 129, 129, 3, 2, 0, 130, 4, 20}),

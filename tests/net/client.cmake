@@ -7,6 +7,7 @@ twinstep_add_tests(
         client_hostile_test.cpp
         client_match_test.cpp
         client_parts_test.cpp
+        client_redundancy_test.cpp
         client_session_test.cpp
     LIBRARIES twinstep::net
     LABELS net

@@ -9,6 +9,7 @@ twinstep_add_tests(
         match_pace_test.cpp
         match_parts_test.cpp
         match_players_test.cpp
+        match_redundancy_test.cpp
         match_settings_test.cpp
         match_states_test.cpp
         match_ticks_test.cpp

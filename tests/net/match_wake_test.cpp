@@ -84,6 +84,7 @@ TEST_CASE("a match never wants to be called again and again for nothing", "[net]
 
 TEST_CASE("in the steady state a match allocates nothing", "[net][match][allocation]") {
     const bool relay = GENERATE(false, true);
+    const bool twice = GENERATE(false, true);
     MatchSettings settings = Bed::defaults(4);
     settings.ring = seconds(4);
     settings.spectator_delay = seconds(1);
@@ -98,6 +99,7 @@ TEST_CASE("in the steady state a match allocates nothing", "[net][match][allocat
     // The peers of this test allocate, so the same packets are made first and given then.
     std::vector<std::vector<Bytes>> talks;
     std::uint64_t during = 0;
+    std::uint64_t composed = 0;
     std::uint64_t given = bed.server.tick();
     Bytes plaintext;
     plaintext.reserve(2048);
@@ -114,13 +116,19 @@ TEST_CASE("in the steady state a match allocates nothing", "[net][match][allocat
             writer.finish();
             wire::Inputs inputs;
             inputs.ack = peer->role_ == Role::spectator ? next - 60 : next;
+            if (twice && peer->role_ == Role::player) {
+                inputs.ack -= 2; // Something is there to be sent again.
+            }
             inputs.first_tick = next;
             inputs.runs = runs;
             inputs.has_hash = relay && peer->role_ == Role::player;
-            inputs.hash_tick = next / 4 * 4;
+            inputs.hash_tick = inputs.ack / 4 * 4;
             inputs.hash = static_cast<std::uint32_t>(inputs.hash_tick * 77);
             Bytes out;
             wire::encode_inputs(inputs, false, out);
+            if (twice) {
+                wire::encode_loss(wire::loss_window, out);
+            }
             frames.push_back(out);
         }
         StateHashes hashes = bed.server.at(bed.server.tick());
@@ -136,11 +144,14 @@ TEST_CASE("in the steady state a match allocates nothing", "[net][match][allocat
         if (!relay) {
             bed.match.give_hashes(hashes);
         }
-        bed.now = bed.now + milliseconds(20);
-        bed.match.advance(bed.now);
-        static_cast<void>(bed.match.next_wake());
-        for (const auto& peer : bed.peers) {
-            while (bed.match.compose(bed.now, peer->index, plaintext)) {
+        for (int half = 0; half < 2; ++half) {
+            bed.now = bed.now + milliseconds(10);
+            bed.match.advance(bed.now);
+            static_cast<void>(bed.match.next_wake());
+            for (const auto& peer : bed.peers) {
+                while (bed.match.compose(bed.now, peer->index, plaintext)) {
+                    composed += peer->role_ == Role::player ? 1U : 0U;
+                }
             }
         }
         if (tick >= 20) {
@@ -150,6 +161,8 @@ TEST_CASE("in the steady state a match allocates nothing", "[net][match][allocat
     CHECK(bed.journal.closed > 600);
     CHECK(bed.match.status().players == 4);
     CHECK(during == 0);
+    CHECK(composed >= (twice ? 2U : 1U) * 4U * 195U);
+    CHECK(composed <= (twice ? 2U : 1U) * 4U * 205U);
 }
 
 TEST_CASE("memory of a player is small", "[net][match][unit]") {

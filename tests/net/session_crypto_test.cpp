@@ -111,6 +111,52 @@ TEST_CASE("a packet of the other direction or of another key is refused", "[net]
     CHECK(link.open(datagram) == std::error_code{});
 }
 
+TEST_CASE("what did not arrive is counted over 128 sequences, late packets are not",
+          "[net][session][redundancy]") {
+    Link link;
+    std::vector<Bytes> sent;
+    for (std::uint32_t i = 0; i < 4000; ++i) {
+        sent.push_back(link.seal("x"));
+    }
+    std::uint32_t at = 0;
+    const auto arrive = [&](std::uint32_t count) {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            REQUIRE(link.open(sent[at++]) == std::error_code{});
+        }
+        return link.opener.lost();
+    };
+    CHECK(link.opener.lost() == 0);
+    at = 2; // The very first ones count as well.
+    CHECK(arrive(14) == 0);
+    CHECK(arrive(1) == 1);
+    CHECK(arrive(1) == 2);
+    CHECK(arrive(126) == 2);
+    CHECK(arrive(1) == 1);
+    CHECK(arrive(1) == 0);
+    // Late, but not by 16: never lost.
+    const std::uint32_t late = at++;
+    CHECK(arrive(15) == 0);
+    REQUIRE(link.open(sent[late]) == std::error_code{});
+    CHECK(arrive(200) == 0);
+    // Later than that: lost, then there after all.
+    const std::uint32_t later = at++;
+    CHECK(arrive(40) == 1);
+    REQUIRE(link.open(sent[later]) == std::error_code{});
+    CHECK(link.opener.lost() == 0);
+    // An outage longer than the window of replays.
+    at += 1500;
+    CHECK(arrive(16) == 128);
+    CHECK(arrive(1) == 127);
+    CHECK(arrive(126) == 1);
+    CHECK(arrive(1) == 0);
+    // Half of everything, for as long as it likes.
+    for (int i = 0; i < 300; ++i) {
+        ++at;
+        arrive(1);
+    }
+    CHECK(link.opener.lost() == 64);
+}
+
 TEST_CASE("duplicated and reordered packets are each opened once", "[net][session][random]") {
     TWINSTEP_SHOW_SEED();
     TestRandom random;

@@ -136,6 +136,51 @@ TEST_CASE("pings are answered by the host and never reach the match", "[net][ses
     CHECK(fake_match().frames == 0);
 }
 
+TEST_CASE("a peer is told what it lost in packets that go anyway, and nothing on a good path",
+          "[net][session][redundancy]") {
+    World world;
+    TestPeer peer = world.peer(5000);
+    REQUIRE(peer.join(world.host, start));
+    Micros now = start;
+    const auto talk = [&](int packets) {
+        std::vector<std::uint8_t> told;
+        for (int i = 0; i < packets; ++i) {
+            now = now + milliseconds(10);
+            fake_match().to_send[0] = {bytes_of("a")};
+            peer.out.sent.clear();
+            peer.send_to(world.host, now, progress_frame());
+            REQUIRE(peer.out.sent.size() == 1);
+            const auto plain = peer.open(peer.out.sent[0].bytes);
+            REQUIRE(plain);
+            REQUIRE(plain->back() == std::byte{'a'});
+            if (plain->size() > 1) {
+                const auto frame = first_frame(*plain);
+                REQUIRE(frame);
+                REQUIRE(frame->type == wire::FrameType::loss);
+                told.push_back(*wire::decode_loss(frame->body));
+            }
+        }
+        return told;
+    };
+    CHECK(talk(300).empty());
+    static_cast<void>(peer.seal({}));
+    static_cast<void>(peer.seal({}));
+    // Four times a second, until it is out of the window.
+    const std::vector<std::uint8_t> told = talk(300);
+    REQUIRE(told.size() >= 5);
+    CHECK(told.size() <= 7);
+    CHECK(std::count(told.begin(), told.end(), 2) >= 5);
+    CHECK(talk(100).empty());
+    // A packet without room for it goes as it is.
+    static_cast<void>(peer.seal({}));
+    talk(20);
+    fake_match().to_send[0] = {Bytes(wire::plaintext_bytes_max)};
+    peer.out.sent.clear();
+    peer.send_to(world.host, now + seconds(1), progress_frame());
+    REQUIRE(peer.out.sent.size() == 1);
+    CHECK(peer.open(peer.out.sent[0].bytes) == Bytes(wire::plaintext_bytes_max));
+}
+
 TEST_CASE("a path challenge is answered at once", "[net][session]") {
     World world;
     TestPeer peer = world.peer(5000);

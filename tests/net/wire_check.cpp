@@ -103,6 +103,8 @@ Result<void> check_small(const Frame& frame) {
             decode_path(frame.body),
             [&](std::uint64_t value, Bytes& target) { encode_path(type, value, target); },
             "path");
+    case FrameType::loss:
+        return same_body(frame, decode_loss(frame.body), encode_loss, "loss");
     default:
         return same_body(
             frame,

@@ -74,7 +74,7 @@ TEST_CASE("every sample decodes to the last byte and encodes to itself", "[net]"
     }
     // Nothing was left out.
     CHECK(packets.size() == 5);
-    CHECK(frames.size() == 19);
+    CHECK(frames.size() == 20);
 }
 
 TEST_CASE("an idle tick costs at most 40 bytes in each direction", "[net]") {

@@ -258,6 +258,12 @@ TEST_CASE("small frames refuse numbers that mean nothing", "[net]") {
     CHECK(code_of(body(request, "03 a11f")) == SimErrc::limit_exceeded);
     CHECK(code_of(body(request, "05 04")) == SimErrc::limit_exceeded);
     CHECK(code_of(body(stall, "00 00000000 02 0000000000000000")) == SimErrc::malformed);
+    CHECK(body(loss, "01"));
+    CHECK(body(loss, "80"));
+    CHECK(code_of(body(loss, "00")) == SimErrc::malformed); // Silence says so.
+    CHECK(code_of(body(loss, "81")) == SimErrc::limit_exceeded);
+    CHECK(code_of(body(loss, "")) == SimErrc::truncated);
+    CHECK(code_of(body(loss, "0101")) == SimErrc::trailing_bytes);
 }
 
 TEST_CASE("ACCEPT is refused with any setting that cannot work", "[net]") {

@@ -226,6 +226,14 @@ void add_search(Samples& samples) {
     samples.frame("pause", false, Stall{1002, 0, true, 0});
 }
 
+void add_loss(Samples& samples) {
+    for (const bool up : {true, false}) {
+        samples.data(up ? "loss on the way down" : "loss on the way up", up, [](Bytes& target) {
+            encode_loss(7, target);
+        });
+    }
+}
+
 } // namespace
 
 std::vector<WireSample> wire_samples() {
@@ -236,6 +244,7 @@ std::vector<WireSample> wire_samples() {
     add_ticks(samples);
     add_blobs(samples);
     add_search(samples);
+    add_loss(samples);
     return std::move(samples.list);
 }
 

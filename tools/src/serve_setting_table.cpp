@@ -64,6 +64,8 @@ constexpr SettingSpec specs[] = {
      "Greatest input delay, in ticks"},
     {"equal-delay", Kind::yes, "off", "", 0, 0, false,
      "One input delay for everybody"},
+    {"redundancy", Kind::choice, "auto", "auto|off", 0, 0, false,
+     "auto: send each tick twice to a player who reports loss"},
     {"pace", Kind::choice, "fixed", "fixed|median", 0, 0, false,
      "median: stretch a tick by up to 10 % while most players are behind"},
     {"rejoin-window", Kind::duration, "120s", "", 1'000, hour_ms, false,

@@ -73,6 +73,7 @@ void fill_match(const Values& values, net::MatchSettings& match) {
     match.delay_ticks_min = values.as<std::uint8_t>("delay-min");
     match.delay_ticks_max = values.as<std::uint8_t>("delay-max");
     match.equal_delay = values.yes("equal-delay");
+    match.redundancy = values.text("redundancy") == "auto";
     match.pace_median = values.text("pace") == "median";
     match.hash_interval_ticks = values.as<std::uint8_t>("hash-interval");
     match.slots = values.as<std::uint16_t>("slots");

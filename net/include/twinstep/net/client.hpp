@@ -43,6 +43,7 @@ struct ClientSettings {
     /// pressed in `merged`, which is empty. Without it the later one counts.
     std::function<void(ByteView earlier, ByteView later, Bytes& merged)> merge;
     std::uint32_t snapshot_bytes_max = 64U << 20U; ///< A larger snapshot is refused.
+    bool redundancy = true; ///< Send each tick's inputs twice while the server reports loss.
     Micros connect_timeout = seconds(10);
     Micros silence_timeout = seconds(10);
 };

@@ -74,6 +74,10 @@ public:
     /// where it was.
     Result<void> open(ByteView datagram, Bytes& plaintext, bool& newest);
 
+    /// How many of the last wire::loss_window sequences did not arrive. The newest 16 are left out,
+    /// since they may only be late. No work while nothing is missing.
+    std::uint8_t lost() const;
+
 private:
     bool is_replay(std::uint32_t sequence) const;
     void mark(std::uint32_t sequence);
@@ -84,6 +88,7 @@ private:
     Direction direction_;
     std::bitset<window> seen_;
     std::uint32_t highest_ = 0;
+    std::uint32_t skipped_to_ = 0; ///< Behind the newest sequence that was skipped; 0: none.
     bool any_ = false;
 };
 

@@ -31,7 +31,8 @@ struct HostSettings {
     std::uint32_t unknown_per_s = 64;     ///< Datagrams of strangers, per IPv4 /32 or IPv6 /64.
     std::uint32_t unknown_burst = 256;
     std::uint32_t token_ids_max = 65'536;  ///< Used tokens that are remembered.
-    std::uint32_t packets_burst = 64;      ///< Per peer, on top of two packets a tick.
+    std::uint32_t packets_burst = 128;     ///< Per peer, on top of four packets a tick, or two
+                                           ///< in a match without redundancy.
     std::uint32_t bytes_per_s = 32 * 1024; ///< Per peer.
     std::uint32_t bytes_burst = 64 * 1024;
     Micros pending_timeout = seconds(3);

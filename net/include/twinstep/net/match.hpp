@@ -54,6 +54,7 @@ struct MatchSettings {
     /// Says whether the game can decode an input; empty: everything is taken. Asked once for each
     /// new input; false ends the connection. Must be pure.
     std::function<bool(ByteView)> accepts_input;
+    bool redundancy = true;      ///< Send each tick twice to a player who reports loss.
     bool player_requests = true; ///< Players may pause, resume and change speed and policy.
     Manifest manifest; ///< Of the session; empty in a relay until the first player brings it.
     /// Closed ticks of an earlier process, to be offered again: the match goes on after the last.

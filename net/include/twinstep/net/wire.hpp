@@ -28,6 +28,7 @@ inline constexpr std::size_t tag_bytes = 16;            ///< Of the AEAD; absent
 inline constexpr std::size_t plaintext_bytes_max =
     datagram_bytes_max - data_header_bytes - tag_bytes; ///< Frames of one data packet.
 inline constexpr std::size_t window_ticks_max = 128;    ///< Ticks in one INPUTS or TICKS frame.
+inline constexpr std::uint32_t loss_window = 128;       ///< Packets that a LOSS frame speaks of.
 inline constexpr std::size_t name_bytes_max = 32;
 inline constexpr std::size_t close_text_bytes_max = 512;
 inline constexpr std::size_t neutral_bytes_max = 128;
@@ -141,6 +142,7 @@ enum class FrameType : std::uint8_t {
     request = 17,        ///< Up: pause, resume, speed, snapshot.
     stall = 18,          ///< Down: who is waited for.
     snapshot_query = 19, ///< Down, relay: please donate a snapshot of a tick.
+    loss = 20,           ///< How many of the last loss_window packets did not arrive.
 };
 
 /// True if a server may be sent this frame; the page's column "way".
@@ -462,6 +464,8 @@ void encode(const SectionAnswer& value, Bytes& target);
 void encode(const Verdict& value, Bytes& target);
 void encode(const Request& value, Bytes& target);
 void encode(const Stall& value, Bytes& target);
+/// Requires 1 to loss_window.
+void encode_loss(std::uint8_t lost, Bytes& target);
 
 // decode_*: a whole packet (handshake) or a frame's body; bytes left over are an error. Views point
 // into the bytes given. Errors: ByteReader's (SimErrc). What decodes is the one encoding of its
@@ -489,5 +493,6 @@ Result<SectionAnswer> decode_section_answer(ByteView body);
 Result<Verdict> decode_verdict(ByteView body);
 Result<Request> decode_request(ByteView body);
 Result<Stall> decode_stall(ByteView body);
+Result<std::uint8_t> decode_loss(ByteView body);
 
 } // namespace twinstep::net::wire
