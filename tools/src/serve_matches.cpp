@@ -65,7 +65,7 @@ net::MatchSettings Matches::match_settings(const Open& open) const {
     return match;
 }
 
-Result<std::unique_ptr<MatchSimulation>>
+Result<std::unique_ptr<SimulatedMatch>>
 Matches::simulate(Open& open, const Setup& setup, const Manifest* expected, Manifest& manifest) {
     std::unique_ptr<Simulation> simulation = entry_->make();
     if (Result<void> reset = simulation->reset(setup); !reset) {
@@ -104,15 +104,15 @@ Matches::simulate(Open& open, const Setup& setup, const Manifest* expected, Mani
         }
     }
     open.simulated = true;
-    auto made = std::make_unique<MatchSimulation>(std::move(simulation), std::move(recorder));
-    if (!settings_.evidence_dir.empty()) {
-        made->keep_evidence();
-    }
-    return made;
+    return std::make_unique<SimulatedMatch>(
+        std::move(simulation),
+        SimulatedMatch::Options{std::move(recorder),
+                                !settings_.evidence_dir.empty(),
+                                settings_.match.authority == net::Authority::simulation});
 }
 
 Result<void> Matches::start(std::unique_ptr<Open> open,
-                            std::unique_ptr<MatchSimulation> simulation,
+                            std::unique_ptr<SimulatedMatch> simulation,
                             net::MatchSettings settings) {
     const Tick next{settings.history.size()};
     if (Result<net::Match*> match = host_->open_match(std::move(settings)); !match) {
@@ -141,7 +141,7 @@ Result<void> Matches::open() {
     net::MatchSettings match = match_settings(*open);
     const net::MatchId id = open->id;
     StateHashes beginning;
-    std::unique_ptr<MatchSimulation> simulation;
+    std::unique_ptr<SimulatedMatch> simulation;
     if (entry_ != nullptr) {
         const Setup setup{
             settings_.seed ? *settings_.seed : drawn_seed(), settings_.slots, game_config_};
@@ -167,7 +167,7 @@ namespace {
 
 /// The ticks of a recording, stepped through the simulation again, every hash compared.
 Result<void> play_again(replay::Reader& reader,
-                        MatchSimulation& simulation,
+                        SimulatedMatch& simulation,
                         std::vector<Bytes>& history,
                         std::vector<Hash128>& hashes) {
     while (true) {

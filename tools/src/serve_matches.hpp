@@ -114,10 +114,10 @@ private:
         std::string resumed_from;
     };
 
-    Result<std::unique_ptr<MatchSimulation>>
+    Result<std::unique_ptr<SimulatedMatch>>
     simulate(Open& open, const Setup& setup, const Manifest* expected, Manifest& manifest);
     Result<void> start(std::unique_ptr<Open> open,
-                       std::unique_ptr<MatchSimulation> simulation,
+                       std::unique_ptr<SimulatedMatch> simulation,
                        net::MatchSettings settings);
     net::MatchSettings match_settings(const Open& open) const;
     void finish(Open& open);
