@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -19,6 +20,14 @@ namespace {
 
 /// An ended match is kept for so long, so that the last datagrams reach everybody.
 constexpr net::Micros farewell = net::seconds(2);
+constexpr net::Micros sample_period = net::seconds(1);
+
+/// A round trip over a continent is below 0.1 s; beyond 0.3 s the input delay reaches its end.
+constexpr std::array<std::int64_t, 12> round_trip_bounds_ms{
+    5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000};
+/// What is late by less than the grace, 50 ms unless set, is not substituted.
+constexpr std::array<std::int64_t, 13> input_margin_bounds_ms{
+    -200, -100, -50, -20, -10, 0, 5, 10, 20, 50, 100, 200, 500};
 
 std::uint64_t unix_seconds() {
     const auto since = std::chrono::system_clock::now().time_since_epoch();
@@ -51,7 +60,9 @@ Matches::Matches(const ServeSettings& settings,
     , workers_(workers)
     , log_(log)
     // Ids of a later process are greater, so a client that comes back cannot meet another match.
-    , next_id_(unix_seconds() << 20U) {}
+    , next_id_(unix_seconds() << 20U)
+    , round_trips_(round_trip_bounds_ms)
+    , input_margins_(input_margin_bounds_ms) {}
 
 Matches::~Matches() = default;
 
@@ -342,6 +353,8 @@ bool Matches::has_room(net::MatchId id) const {
 }
 
 void Matches::maintain(net::Micros now, bool may_open) {
+    const bool sampling = now - sampled_at_ >= sample_period;
+    sampled_at_ = sampling ? now : sampled_at_;
     std::size_t alive = 0;
     bool room = false;
     for (auto at = open_.begin(); at != open_.end();) {
@@ -350,6 +363,9 @@ void Matches::maintain(net::Micros now, bool may_open) {
         if (match != nullptr && open.end_wanted && !match->status().ended) {
             match->end(now, net::CloseReason::going_down);
             open.end_wanted = false;
+        }
+        if (sampling && match != nullptr && match->status().started && !match->status().paused) {
+            sample_players(*match);
         }
         if (match != nullptr && match->status().ended && !open.ended_at) {
             open.ended_at = now;
