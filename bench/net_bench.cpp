@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The network's numbers: what relaying costs, what a player sends, and what loss does to inputs.
-//   net_bench [--json] [relay] [traffic] [loss]   default: all of them
+//   net_bench [--json] [relay] [forged] [traffic] [loss]   default: all of them
 #include "net/loss.hpp"
 #include "net/relay.hpp"
 #include "report.hpp"
@@ -103,6 +103,7 @@ int main(int argc, char** argv) {
         return !chosen || std::find(argv + 1, argv + argc, part) != argv + argc;
     };
     const bool measured = (!wanted("relay") || (relay_rows(report) && lateness_row(report))) &&
+                          (!wanted("forged") || forged_rows(report)) &&
                           (!wanted("traffic") || traffic_rows(report)) &&
                           (!wanted("loss") || loss_rows(report));
     return measured ? report.print() : 1;

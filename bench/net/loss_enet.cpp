@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ENet's reliable channel over a bad link.
 #include "net/loss.hpp"
+#include "net/pacing.hpp"
 #include "net/socket.hpp"
 
 #include <enet/enet.h>
@@ -56,21 +57,12 @@ public:
 
 private:
     void play() {
-        const Micros start = now();
-        const Micros end = start + twinstep::net::seconds(loss_seconds) + loss_patience;
-        while (log_.available_count() < loss_ticks && now() < end) {
-            const auto next_given =
-                static_cast<std::int64_t>(log_.given_count() * 1'000'000 / loss_rate_hz);
-            const bool more = log_.given_count() < loss_ticks;
-            if (more && now() >= start + Micros{next_given}) {
-                const std::uint32_t input = static_cast<std::uint32_t>(log_.given_count());
-                log_.given(log_.given_count() + 1, now());
-                enet_peer_send(
-                    peer_, 0, enet_packet_create(&input, sizeof input, ENET_PACKET_FLAG_RELIABLE));
-                enet_host_flush(client_.get());
-            }
-            turn(more ? start + Micros{next_given} : now() + twinstep::net::milliseconds(5));
-        }
+        const auto give = [this](std::uint32_t input) {
+            enet_peer_send(
+                peer_, 0, enet_packet_create(&input, sizeof input, ENET_PACKET_FLAG_RELIABLE));
+            enet_host_flush(client_.get());
+        };
+        play_paced(log_, give, [this](Micros until) { turn(until); });
     }
 
     /// Moves what is due, then sleeps until `until` or the next datagram.

@@ -2,6 +2,7 @@
 // The kernel's TCP over a bad link: packets pass between two TUN devices, each in a network
 // namespace of its own, so that nothing outside of this process is touched.
 #include "net/loss.hpp"
+#include "net/pacing.hpp"
 #include "net/socket.hpp"
 
 #include <net/if.h>
@@ -113,24 +114,22 @@ public:
 
 private:
     void play() {
-        const Micros start = now();
-        const Micros end = start + twinstep::net::seconds(loss_seconds) + loss_patience;
-        while (log_.available_count() < loss_ticks && now() < end) {
-            const auto next_given =
-                static_cast<std::int64_t>(log_.given_count() * 1'000'000 / loss_rate_hz);
-            const bool more = log_.given_count() < loss_ticks;
-            if (more && now() >= start + Micros{next_given}) {
-                const std::uint32_t input = static_cast<std::uint32_t>(log_.given_count());
-                log_.given(log_.given_count() + 1, now());
-                static_cast<void>(send(client_.socket.get(), &input, sizeof input, MSG_NOSIGNAL));
-            }
-            turn(more ? start + Micros{next_given} : now() + twinstep::net::milliseconds(5));
-            std::array<std::byte, 4096> buffer{};
-            const ssize_t got = recv(accepted_.get(), buffer.data(), buffer.size(), 0);
-            if (got > 0) {
-                bytes_ += static_cast<std::uint64_t>(got);
-                log_.available(bytes_ / sizeof(std::uint32_t), now());
-            }
+        const auto give = [this](std::uint32_t input) {
+            static_cast<void>(send(client_.socket.get(), &input, sizeof input, MSG_NOSIGNAL));
+        };
+        play_paced(log_, give, [this](Micros until) {
+            turn(until);
+            take();
+        });
+    }
+
+    /// Notes the inputs that the kernel has in order.
+    void take() {
+        std::array<std::byte, 4096> buffer{};
+        const ssize_t got = recv(accepted_.get(), buffer.data(), buffer.size(), 0);
+        if (got > 0) {
+            bytes_ += static_cast<std::uint64_t>(got);
+            log_.available(bytes_ / sizeof(std::uint32_t), now());
         }
     }
 

@@ -14,4 +14,7 @@ bool lateness_row(Report& report);
 /// Bytes and datagrams of two players, 50 ms apart from the server, on virtual time.
 bool traffic_rows(Report& report);
 
+/// What refusing a forged first message costs, next to libsodium's share of it.
+bool forged_rows(Report& report);
+
 } // namespace bench

@@ -108,6 +108,21 @@ PlayerState Match::player_state(Slot slot) const {
     return impl_->seats[slot.value].state;
 }
 
+std::optional<Micros> Match::round_trip(Slot slot) const {
+    TWINSTEP_ASSERT(slot.value < impl_->seats.size());
+    const Seat& seat = impl_->seats[slot.value];
+    return seat.has_peer ? impl_->peers[seat.peer].acked_after : std::nullopt;
+}
+
+std::optional<Micros> Match::input_margin(Slot slot) const {
+    TWINSTEP_ASSERT(slot.value < impl_->seats.size());
+    std::int32_t margin_ms = 0;
+    if (!impl_->seats[slot.value].margins.least(impl_->next(), margin_ms)) {
+        return std::nullopt;
+    }
+    return milliseconds(margin_ms);
+}
+
 bool Match::is_loading(PeerIndex peer) const {
     TWINSTEP_ASSERT(peer < impl_->peers.size());
     return impl_->peers[peer].phase == PeerPhase::loading;

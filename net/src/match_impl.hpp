@@ -12,6 +12,7 @@
 #include "twinstep/net/match.hpp"
 #include "twinstep/sim/frame.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,6 +41,12 @@ struct ScheduledEvent {
     What what{};
     std::uint16_t slot = 0;
     std::uint32_t value = 0;
+};
+
+/// When a tick was closed.
+struct Closing {
+    std::uint64_t tick_and_one = 0;
+    Micros at;
 };
 
 /// A frame that goes out several times, since nobody acknowledges it.
@@ -258,6 +265,7 @@ struct Match::Impl {
 
     TickTimeline timeline;
     TickRing ring;
+    std::array<Closing, wire::window_ticks_max> closings{}; ///< Of the newest ticks, by number.
     BundleCache cache;
     std::vector<Seat> seats;
     std::vector<Peer> peers;

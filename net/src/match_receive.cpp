@@ -81,6 +81,10 @@ Result<void> Match::Impl::on_inputs(Micros now, Peer& peer, ByteView body) {
     if (is_following(peer) && inputs->ack > peer.ack && inputs->ack <= edge_of(peer)) {
         peer.ack = inputs->ack;
         peer.ack_moved = now;
+        const Closing& closing = closings[(peer.ack - 1) % closings.size()];
+        peer.acked_after = closing.tick_and_one == peer.ack
+                               ? std::optional(std::max(now - closing.at, Micros{}))
+                               : std::nullopt;
     }
     if (inputs->has_hash) {
         peer.reached = std::max(peer.reached, inputs->hash_tick);

@@ -216,6 +216,7 @@ void Match::Impl::close_tick(Micros now) {
     encode_frame(frame, encoded);
     ring.push(encoded);
     const Tick tick = timeline.next();
+    closings[tick.value % closings.size()] = {tick.value + 1, now};
     if (policy != Policy::deadline && late > settings.grace) {
         timeline.slip(now); // The stall is no debt.
     }

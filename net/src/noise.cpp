@@ -28,34 +28,59 @@ Hash blake2b(ByteView first, ByteView second) {
     return hash;
 }
 
-/// HMAC of RFC 2104 with a key of at most one block.
-Hash hmac(ByteView key, ByteView data) {
-    std::array<std::byte, block_bytes> inner;
-    std::array<std::byte, block_bytes> outer;
-    inner.fill(std::byte{0x36});
-    outer.fill(std::byte{0x5C});
-    for (std::size_t i = 0; i < key.size(); ++i) {
-        inner[i] ^= key[i];
-        outer[i] ^= key[i];
+/// HMAC of RFC 2104 with a key of half a block: the blocks it begins with are made once for all
+/// that is authenticated with the key. What they compress to cannot be kept: libsodium compresses a
+/// block only when it has a second one.
+class Hmac {
+public:
+    explicit Hmac(const Hash& key) {
+        static_assert(sizeof(Hash) < block_bytes);
+        inner_.fill(std::byte{0x36});
+        outer_.fill(std::byte{0x5C});
+        // By words: this is built without the vectoriser, and anybody may send a first message.
+        for (std::size_t i = 0; i < key.size(); i += sizeof(std::uint64_t)) {
+            mask(inner_.data() + i, key.data() + i);
+            mask(outer_.data() + i, key.data() + i);
+        }
     }
-    const Hash hash = blake2b(outer, blake2b(inner, data));
-    wipe(inner);
-    wipe(outer);
-    return hash;
-}
+
+    Hmac(const Hmac&) = delete;
+    Hmac& operator=(const Hmac&) = delete;
+
+    ~Hmac() {
+        wipe(inner_);
+        wipe(outer_);
+    }
+
+    Hash operator()(ByteView data) const { return blake2b(outer_, blake2b(inner_, data)); }
+
+private:
+    static void mask(std::byte* target, const std::byte* key) {
+        std::uint64_t word = 0;
+        std::uint64_t key_word = 0;
+        std::memcpy(&word, target, sizeof(word));
+        std::memcpy(&key_word, key, sizeof(key_word));
+        word ^= key_word;
+        std::memcpy(target, &word, sizeof(word));
+    }
+
+    std::array<std::byte, block_bytes> inner_{};
+    std::array<std::byte, block_bytes> outer_{};
+};
 
 /// HKDF of the Noise specification, section 4.3, with two or three outputs.
 template <std::size_t count>
 std::array<Hash, count> derive(const Hash& chaining_key, ByteView material) {
-    Hash temporary = hmac(chaining_key, material);
+    Hash temporary = Hmac(chaining_key)(material);
+    const Hmac hmac(temporary);
     std::array<Hash, count> outputs;
     std::array<std::byte, 65> input; // The output before, then a counter.
     input[0] = std::byte{1};
-    outputs[0] = hmac(temporary, ByteView(input).first(1));
+    outputs[0] = hmac(ByteView(input).first(1));
     for (std::size_t i = 1; i < outputs.size(); ++i) {
         std::copy(outputs[i - 1].begin(), outputs[i - 1].end(), input.begin());
         input[64] = static_cast<std::byte>(i + 1);
-        outputs[i] = hmac(temporary, input);
+        outputs[i] = hmac(input);
     }
     wipe(temporary);
     wipe(input);

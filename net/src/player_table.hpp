@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -160,7 +161,8 @@ struct Peer {
     std::uint8_t packets_left = 0; ///< TICKS packets to be composed now.
     std::uint64_t cursor = 0;      ///< Next tick of the packets of this turn.
     bool catching_up = false;
-    Micros ack_moved; ///< When `ack` moved last.
+    Micros ack_moved;                  ///< When `ack` moved last.
+    std::optional<Micros> acked_after; ///< From closing the tick before `ack` to this.
     std::int64_t credit_bytes = 0;
     Micros credit_at;
     std::uint64_t hash_sent = 0; ///< State of the newest agreed hash in a TICKS to it.

@@ -222,9 +222,9 @@ ByteView ServerSimulation::snapshot() const {
     return impl_->snapshot;
 }
 
-void ServerSimulation::take_snapshot() {
+Bytes ServerSimulation::take_snapshot() {
     impl_->snapshot_at.reset();
-    impl_->snapshot = {};
+    return std::exchange(impl_->snapshot, {});
 }
 
 bool ServerSimulation::broken() const {

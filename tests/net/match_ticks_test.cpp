@@ -333,6 +333,31 @@ TEST_CASE("margin says how early the inputs were", "[net][match][unit]") {
     CHECK(bed.peers[1]->margin <= 40);
 }
 
+TEST_CASE("an owner can ask how long acknowledgements take and how early inputs are",
+          "[net][match][unit]") {
+    Bed bed;
+    bed.fill(2);
+    CHECK_FALSE(bed.match.round_trip(Slot{0}).has_value());
+    CHECK_FALSE(bed.match.input_margin(Slot{0}).has_value());
+    bed.peers[0]->delay = 6;
+    bed.peers[1]->delay = 6;
+    bed.peers[1]->up_delay = milliseconds(60);
+    bed.run(seconds(6));
+    const auto near = bed.match.round_trip(Slot{0});
+    const auto far = bed.match.round_trip(Slot{1});
+    REQUIRE(near.has_value());
+    REQUIRE(far.has_value());
+    CHECK(*near <= milliseconds(20));
+    CHECK(*far - *near >= milliseconds(59));
+    CHECK(*far - *near <= milliseconds(80));
+    CHECK(bed.match.input_margin(Slot{0}) == milliseconds(bed.peers[0]->margin));
+    CHECK(bed.match.input_margin(Slot{1}) == milliseconds(bed.peers[1]->margin));
+    // Who has not acknowledged anything in a new connection has no old number.
+    bed.peers[1]->drop();
+    CHECK_FALSE(bed.match.round_trip(Slot{1}).has_value());
+    CHECK(bed.match.round_trip(Slot{0}).has_value());
+}
+
 TEST_CASE("the same calls give the same bytes", "[net][match][determinism]") {
     const auto play = [] {
         Bed bed(Bed::defaults(3));

@@ -21,3 +21,15 @@ add_test(
     COMMAND twinstep_command netsim --seeds 1:30 --jobs 2 --json
 )
 set_tests_properties("net_netsim: thirty seeded matches" PROPERTIES LABELS "net;netsim" TIMEOUT 600)
+
+# The reference games take the place of the tiny one: a marine's minute is a quarter of a second of
+# work, a second of the other two with their large states is about one.
+foreach(match "marine 1:8" "swarm 1:1 --peers 2 --ticks 120" "pile 1:1 --ticks 180")
+    separate_arguments(arguments UNIX_COMMAND "${match}")
+    list(POP_FRONT arguments game)
+    add_test(
+        NAME "net_netsim: seeded matches of ${game}"
+        COMMAND twinstep_command netsim --game ${game} --seeds ${arguments} --jobs 2 --json
+    )
+    set_tests_properties("net_netsim: seeded matches of ${game}" PROPERTIES LABELS "net;netsim" TIMEOUT 300)
+endforeach()

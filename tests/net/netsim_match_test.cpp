@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whole matches over the simulated network: fixed seeds hold, runs repeat, planted faults are
 // found.
+#include "marine/marine.hpp"
 #include "netsim_game.hpp"
 #include "netsim_match.hpp"
 
@@ -120,6 +121,35 @@ TEST_CASE("one flipped bit is found, and the server names slot, tick and section
     CHECK(std::all_of(report.verdicts.begin(), report.verdicts.end(), [&](const Blamed& each) {
         return each.slot == blamed.slot;
     }));
+}
+
+TEST_CASE("with a game of people's hands the same faults are found", "[net][netsim][fault]") {
+    const GameEntry marine = entry_for<games::Marine>();
+    PlanOptions drawn;
+    drawn.peers = 3;
+    drawn.spectators = 0;
+    drawn.ticks = 200;
+    drawn.has_faults = true;
+    Plan plan = make_plan(1, marine.make()->info(), drawn);
+    plan.policy = net::Policy::deadline;
+    plan.authority = net::Authority::simulation;
+    const auto played = [&](Plant plant) {
+        MatchOptions options;
+        options.plant = plant;
+        options.plant_peer = 2;
+        options.plant_tick = Tick{100};
+        return run_match(marine, plan, options);
+    };
+    const MatchReport clean = played(Plant::none);
+    INFO(all_of(clean));
+    CHECK(clean.failures.empty());
+    CHECK(clean.hashes_compared > 3 * 150);
+    const MatchReport flipped = played(Plant::flipped_bit);
+    INFO(all_of(flipped));
+    CHECK(says(flipped, "peer 2 has another state 101"));
+    CHECK_FALSE(flipped.verdicts.empty());
+    CHECK(says(played(Plant::skipped_input), "peer 2 has other bytes for tick 100"));
+    CHECK_FALSE(played(Plant::dropped_record).failures.empty());
 }
 
 TEST_CASE("a recording that lost a record is found", "[net][netsim][fault]") {

@@ -116,6 +116,18 @@ TEST_CASE("a histogram counts into cumulative buckets", "[tools][serve]") {
     CHECK(text.text().find("x_seconds_bucket{le=\"+Inf\"} 7\n") != std::string::npos);
     CHECK(text.text().find("x_seconds_count 7\n") != std::string::npos);
     CHECK(text.text().find("x_seconds_sum 3.002001\n") != std::string::npos);
+    constexpr std::array<std::int64_t, 3> around_zero_ms{-1, 0, 1};
+    Histogram margins(around_zero_ms);
+    for (const std::int64_t us : {-1'001, -1'000, -999, 0, 1'001}) {
+        margins.add(us);
+    }
+    MetricsText below;
+    below.histogram("y_seconds", "Y.", margins);
+    CHECK(below.text().find("y_seconds_bucket{le=\"-0.001\"} 2\n") != std::string::npos);
+    CHECK(below.text().find("y_seconds_bucket{le=\"0\"} 4\n") != std::string::npos);
+    CHECK(below.text().find("y_seconds_bucket{le=\"0.001\"} 4\n") != std::string::npos);
+    CHECK(below.text().find("y_seconds_bucket{le=\"+Inf\"} 5\n") != std::string::npos);
+    CHECK(below.text().find("y_seconds_sum -0.001999\n") != std::string::npos);
     MetricsText labels;
     labels.gauge("g", "G.");
     labels.sample(std::uint64_t{1}, {{"a", "x\"y\\z\n"}});

@@ -155,6 +155,20 @@ class AdminTest(ServeTest):
                 self.assertEqual(sorted(bounds[:-1], key=float), bounds[:-1])
         for family in ("tick_lateness_seconds", "step_duration_seconds", "desyncs_total"):
             self.assertIn(f"twinstep_{family}", families)
+        for family in ("twinstep_rtt_seconds", "twinstep_input_margin_seconds"):
+            self.assertEqual(families[family], "histogram")
+
+    def test_each_live_player_adds_to_the_line_histograms_once_a_second(self):
+        with self.server("marine") as server:
+            for seed in (1, 2):
+                self.join(server, "--bot", seed)
+            wait_for(lambda: server.metric("twinstep_ticks_closed_total") > 10)
+            start = time.monotonic()
+            for name in ("rtt", "input_margin"):
+                wait_for(lambda n=name: server.metric(f"twinstep_{n}_seconds_count") >= 4)
+            taken = server.metric("twinstep_rtt_seconds_count")
+            self.assertLessEqual(taken, 2 * (time.monotonic() - start + 2))
+            self.assertGreater(server.metric("twinstep_rtt_seconds_sum"), 0)
 
     def test_wrong_requests_are_answered_and_pages_refused(self):
         with self.server() as server:

@@ -95,7 +95,7 @@ TEST_CASE("matches are simulated beside their owner, each in order", "[tools][se
     std::atomic<int> wakes = 0;
     Workers workers(2, [&wakes] { ++wakes; });
     for (const net::MatchId match : {1U, 2U, 3U}) {
-        workers.add(match, std::make_unique<MatchSimulation>(toy(), std::nullopt));
+        workers.add(match, std::make_unique<SimulatedMatch>(toy()));
     }
     auto reference = toy();
     std::vector<Hash128> expected;
@@ -138,8 +138,8 @@ TEST_CASE("matches are simulated beside their owner, each in order", "[tools][se
 
 TEST_CASE("a tick that cannot be simulated fails its match and no other", "[tools][serve]") {
     Workers workers(1, [] {});
-    workers.add(1, std::make_unique<MatchSimulation>(toy(), std::nullopt));
-    workers.add(2, std::make_unique<MatchSimulation>(toy(), std::nullopt));
+    workers.add(1, std::make_unique<SimulatedMatch>(toy()));
+    workers.add(2, std::make_unique<SimulatedMatch>(toy()));
     REQUIRE(workers.push(1, encoded_tick(5)));
     REQUIRE(workers.push(1, encoded_tick(0)));
     REQUIRE(workers.push(2, encoded_tick(0)));
@@ -149,12 +149,35 @@ TEST_CASE("a tick that cannot be simulated fails its match and no other", "[tool
     CHECK(count(taken, WorkDone::Kind::stepped, 1) == 0);
 }
 
+TEST_CASE("hashes that nobody reads are not carried to the owner", "[tools][serve]") {
+    const bool wanted = GENERATE(false, true);
+    Workers workers(1, [] {});
+    SimulatedMatch::Options options;
+    options.wants_hashes = wanted;
+    workers.add(1, std::make_unique<SimulatedMatch>(toy(), std::move(options)));
+    REQUIRE(workers.push(1, encoded_tick(0)));
+    workers.want_snapshot(1, Tick{1});
+    workers.finish(1);
+    const auto taken = take_until(
+        workers, [](const auto& done) { return count(done, WorkDone::Kind::finished, 1) == 1; });
+    REQUIRE(taken.size() == 3);
+    CHECK(taken[0].kind == WorkDone::Kind::stepped);
+    CHECK(taken[0].hashes.sections.empty() != wanted);
+    CHECK(taken[1].kind == WorkDone::Kind::snapshot);
+    CHECK(taken[1].hashes.tick == Tick{1});
+    const auto saved = hash_snapshot(taken[1].snapshot);
+    REQUIRE(saved);
+    // Who ends the match names its last state, whoever read the others.
+    CHECK(taken[2].hashes.tick == Tick{1});
+    CHECK(taken[2].hashes.state == saved->state);
+}
+
 TEST_CASE("a simulation that hangs is seen, its queue is bounded", "[tools][serve]") {
     gate_open = false;
     Workers workers(1, [] {});
     auto simulation = make_simulation<GatedGame>();
     REQUIRE(simulation->reset({1, 2, {}}));
-    workers.add(1, std::make_unique<MatchSimulation>(std::move(simulation), std::nullopt));
+    workers.add(1, std::make_unique<SimulatedMatch>(std::move(simulation)));
     std::size_t taken = 0;
     while (taken <= Workers::frames_waiting_max && workers.push(1, encoded_tick(taken))) {
         ++taken;

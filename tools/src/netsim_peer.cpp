@@ -376,14 +376,19 @@ void PeerNode::donate(Micros at) {
 }
 
 void PeerNode::flip_bit() {
-    // The last byte belongs to the last section of every game's state.
+    // From the end, which belongs to the last section of every game's state: what is loaded must be
+    // a state, and the last bytes of some games are the count of something.
     Bytes snapshot;
     session_->simulation->save(snapshot);
-    snapshot.back() ^= std::byte{1};
     world_.plant_fired = true;
-    if (Result<void> loaded = session_->simulation->load(snapshot); !loaded) {
-        world_.fail(now_, "the planted bit cannot be loaded: " + to_string(loaded.error()));
+    for (std::size_t i = snapshot.size(); i-- > 0;) {
+        snapshot[i] ^= std::byte{1};
+        if (session_->simulation->load(snapshot)) {
+            return;
+        }
+        snapshot[i] ^= std::byte{1};
     }
+    world_.fail(now_, "no planted bit can be loaded");
 }
 
 Result<Supply> PeerNode::next(Tick tick, TickFrame& frame) {

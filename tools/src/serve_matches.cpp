@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -19,6 +20,14 @@ namespace {
 
 /// An ended match is kept for so long, so that the last datagrams reach everybody.
 constexpr net::Micros farewell = net::seconds(2);
+constexpr net::Micros sample_period = net::seconds(1);
+
+/// A round trip over a continent is below 0.1 s; beyond 0.3 s the input delay reaches its end.
+constexpr std::array<std::int64_t, 12> round_trip_bounds_ms{
+    5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000};
+/// What is late by less than the grace, 50 ms unless set, is not substituted.
+constexpr std::array<std::int64_t, 13> input_margin_bounds_ms{
+    -200, -100, -50, -20, -10, 0, 5, 10, 20, 50, 100, 200, 500};
 
 std::uint64_t unix_seconds() {
     const auto since = std::chrono::system_clock::now().time_since_epoch();
@@ -51,7 +60,9 @@ Matches::Matches(const ServeSettings& settings,
     , workers_(workers)
     , log_(log)
     // Ids of a later process are greater, so a client that comes back cannot meet another match.
-    , next_id_(unix_seconds() << 20U) {}
+    , next_id_(unix_seconds() << 20U)
+    , round_trips_(round_trip_bounds_ms)
+    , input_margins_(input_margin_bounds_ms) {}
 
 Matches::~Matches() = default;
 
@@ -65,7 +76,7 @@ net::MatchSettings Matches::match_settings(const Open& open) const {
     return match;
 }
 
-Result<std::unique_ptr<MatchSimulation>>
+Result<std::unique_ptr<SimulatedMatch>>
 Matches::simulate(Open& open, const Setup& setup, const Manifest* expected, Manifest& manifest) {
     std::unique_ptr<Simulation> simulation = entry_->make();
     if (Result<void> reset = simulation->reset(setup); !reset) {
@@ -104,15 +115,15 @@ Matches::simulate(Open& open, const Setup& setup, const Manifest* expected, Mani
         }
     }
     open.simulated = true;
-    auto made = std::make_unique<MatchSimulation>(std::move(simulation), std::move(recorder));
-    if (!settings_.evidence_dir.empty()) {
-        made->keep_evidence();
-    }
-    return made;
+    return std::make_unique<SimulatedMatch>(
+        std::move(simulation),
+        SimulatedMatch::Options{std::move(recorder),
+                                !settings_.evidence_dir.empty(),
+                                settings_.match.authority == net::Authority::simulation});
 }
 
 Result<void> Matches::start(std::unique_ptr<Open> open,
-                            std::unique_ptr<MatchSimulation> simulation,
+                            std::unique_ptr<SimulatedMatch> simulation,
                             net::MatchSettings settings) {
     const Tick next{settings.history.size()};
     if (Result<net::Match*> match = host_->open_match(std::move(settings)); !match) {
@@ -141,7 +152,7 @@ Result<void> Matches::open() {
     net::MatchSettings match = match_settings(*open);
     const net::MatchId id = open->id;
     StateHashes beginning;
-    std::unique_ptr<MatchSimulation> simulation;
+    std::unique_ptr<SimulatedMatch> simulation;
     if (entry_ != nullptr) {
         const Setup setup{
             settings_.seed ? *settings_.seed : drawn_seed(), settings_.slots, game_config_};
@@ -167,7 +178,7 @@ namespace {
 
 /// The ticks of a recording, stepped through the simulation again, every hash compared.
 Result<void> play_again(replay::Reader& reader,
-                        MatchSimulation& simulation,
+                        SimulatedMatch& simulation,
                         std::vector<Bytes>& history,
                         std::vector<Hash128>& hashes) {
     while (true) {
@@ -342,6 +353,8 @@ bool Matches::has_room(net::MatchId id) const {
 }
 
 void Matches::maintain(net::Micros now, bool may_open) {
+    const bool sampling = now - sampled_at_ >= sample_period;
+    sampled_at_ = sampling ? now : sampled_at_;
     std::size_t alive = 0;
     bool room = false;
     for (auto at = open_.begin(); at != open_.end();) {
@@ -350,6 +363,9 @@ void Matches::maintain(net::Micros now, bool may_open) {
         if (match != nullptr && open.end_wanted && !match->status().ended) {
             match->end(now, net::CloseReason::going_down);
             open.end_wanted = false;
+        }
+        if (sampling && match != nullptr && match->status().started && !match->status().paused) {
+            sample_players(*match);
         }
         if (match != nullptr && match->status().ended && !open.ended_at) {
             open.ended_at = now;

@@ -90,6 +90,11 @@ public:
 
     const Histogram& step_duration() const { return step_duration_; }
 
+    /// Of each live player once a second.
+    const Histogram& round_trips() const { return round_trips_; }
+
+    const Histogram& input_margins() const { return input_margins_; }
+
     // MatchEvents
     void on_closed(net::MatchId match, Tick tick, ByteView frame, net::Micros late) override;
     void on_snapshot_wanted(net::MatchId match, Tick tick) override;
@@ -114,13 +119,14 @@ private:
         std::string resumed_from;
     };
 
-    Result<std::unique_ptr<MatchSimulation>>
+    Result<std::unique_ptr<SimulatedMatch>>
     simulate(Open& open, const Setup& setup, const Manifest* expected, Manifest& manifest);
     Result<void> start(std::unique_ptr<Open> open,
-                       std::unique_ptr<MatchSimulation> simulation,
+                       std::unique_ptr<SimulatedMatch> simulation,
                        net::MatchSettings settings);
     net::MatchSettings match_settings(const Open& open) const;
     void finish(Open& open);
+    void sample_players(const net::Match& match);
     void on_done(WorkDone& done);
     bool has_room(net::MatchId match) const;
 
@@ -136,6 +142,9 @@ private:
     MatchTotals past_; ///< Counters of forgotten matches, and of everything that is not a match's.
     Histogram lateness_;
     Histogram step_duration_;
+    Histogram round_trips_;
+    Histogram input_margins_;
+    net::Micros sampled_at_; ///< When the two were added to last.
     std::vector<WorkDone> done_;
 };
 

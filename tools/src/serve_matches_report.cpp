@@ -46,6 +46,20 @@ MatchTotals Matches::totals() const {
     return totals;
 }
 
+void Matches::sample_players(const net::Match& match) {
+    for (std::uint16_t slot = 0; slot < match.settings().slots; ++slot) {
+        if (match.player_state(Slot{slot}) != net::PlayerState::live) {
+            continue;
+        }
+        if (const auto round_trip = match.round_trip(Slot{slot})) {
+            round_trips_.add(round_trip->value);
+        }
+        if (const auto margin = match.input_margin(Slot{slot})) {
+            input_margins_.add(margin->value);
+        }
+    }
+}
+
 Json Matches::json() const {
     Json list = Json::array();
     for (const auto& [id, open] : open_) {

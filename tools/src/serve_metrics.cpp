@@ -2,6 +2,8 @@
 // The text format: https://prometheus.io/docs/instrumenting/exposition_formats/
 #include "serve_metrics.hpp"
 
+#include "twinstep/sim/assert.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,11 +20,19 @@
 
 namespace twinstep::tools {
 
+Histogram::Histogram(std::span<const std::int64_t> upper_bounds_ms)
+    : bounds_ms_(upper_bounds_ms) {
+    TWINSTEP_ASSERT(!bounds_ms_.empty());
+    TWINSTEP_ASSERT(bounds_ms_.size() <= buckets_max);
+}
+
 void Histogram::add(std::int64_t us) {
-    us = std::max<std::int64_t>(us, 0);
-    const auto* bound = std::lower_bound(bounds_us.begin(), bounds_us.end(), us);
-    if (bound != bounds_us.end()) {
-        ++buckets_[static_cast<std::size_t>(bound - bounds_us.begin())];
+    us = std::max(us, bounds_ms_.front() < 0 ? us : 0);
+    for (std::size_t i = 0; i < bounds_ms_.size(); ++i) {
+        if (us <= bounds_ms_[i] * 1000) {
+            ++buckets_[i];
+            break;
+        }
     }
     ++count_;
     sum_us_ += us;
@@ -64,10 +74,10 @@ void MetricsText::histogram(std::string_view name,
     family(name, help, "histogram");
     const std::string bucket = fmt::format("{}_bucket", name);
     std::uint64_t below = 0;
-    for (std::size_t i = 0; i < Histogram::bounds_us.size(); ++i) {
+    for (std::size_t i = 0; i < histogram.bounds_ms_.size(); ++i) {
         below += histogram.buckets_[i];
         const std::string bound =
-            fmt::format("{}", static_cast<double>(Histogram::bounds_us[i]) / 1e6);
+            fmt::format("{}", static_cast<double>(histogram.bounds_ms_[i]) / 1e3);
         line(bucket, {{"le", bound}}, std::to_string(below));
     }
     line(bucket, {{"le", "+Inf"}}, std::to_string(histogram.count_));

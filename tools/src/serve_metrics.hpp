@@ -3,28 +3,39 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace twinstep::tools {
 
-/// Times in seconds, counted into buckets of 1 ms to 1 s. One writer.
+/// Times in seconds, counted into buckets with fixed upper bounds. One writer; nothing is
+/// allocated.
 class Histogram {
 public:
-    static constexpr std::array<std::int64_t, 10> bounds_us{
-        1'000, 2'000, 5'000, 10'000, 20'000, 50'000, 100'000, 200'000, 500'000, 1'000'000};
+    static constexpr std::size_t buckets_max = 16;
+    static constexpr std::array<std::int64_t, 10> bounds_ms{
+        1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
 
-    /// Values below zero count as zero.
+    Histogram()
+        : Histogram(bounds_ms) {}
+
+    /// The bounds live as long as this, rise, and are at most `buckets_max`.
+    explicit Histogram(std::span<const std::int64_t> upper_bounds_ms);
+
+    /// Values below zero count as zero, unless the first bound is below zero.
     void add(std::int64_t us);
 
     std::uint64_t count() const { return count_; }
 
 private:
     friend class MetricsText;
-    std::array<std::uint64_t, bounds_us.size()> buckets_{}; ///< Not yet summed up.
+    std::span<const std::int64_t> bounds_ms_;
+    std::array<std::uint64_t, buckets_max> buckets_{}; ///< Not yet summed up.
     std::uint64_t count_ = 0;
     std::int64_t sum_us_ = 0;
 };

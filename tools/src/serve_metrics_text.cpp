@@ -66,6 +66,12 @@ void add_matches(MetricsText& text, const MetricsSources& from) {
     text.histogram("twinstep_step_duration_seconds",
                    "A step of the server's simulation.",
                    from.matches.step_duration());
+    text.histogram("twinstep_rtt_seconds",
+                   "From closing a tick to a live player's acknowledgement, each second.",
+                   from.matches.round_trips());
+    text.histogram("twinstep_input_margin_seconds",
+                   "How early a live player's latest input of 128 ticks was, each second.",
+                   from.matches.input_margins());
     text.gauge("twinstep_steps_waiting", "Closed ticks that the simulations have not reached.");
     text.sample(std::uint64_t{from.workers.waiting()});
     text.counter("twinstep_tick_overruns_total", "Ticks closed beyond the four allowed in one go.");

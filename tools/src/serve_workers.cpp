@@ -30,13 +30,12 @@ struct Work {
     Bytes frame;
     Tick tick;
     std::string path;
-    std::unique_ptr<MatchSimulation> simulation;
+    std::unique_ptr<SimulatedMatch> simulation;
 };
 
 /// A match as its thread knows it.
 struct Living {
-    std::unique_ptr<MatchSimulation> simulation;
-    std::optional<Tick> snapshot_wanted;
+    std::unique_ptr<SimulatedMatch> simulation;
     bool failed = false;
     bool recording_lost = false;
 };
@@ -166,14 +165,9 @@ private:
         if (work.kind == Work::Kind::frame) {
             step(work.match, living, work.frame);
         } else if (work.kind == Work::Kind::snapshot) {
-            living.snapshot_wanted = work.tick;
-            give_snapshot(work.match, living);
+            want_snapshot(work.match, living, work.tick);
         } else if (work.kind == Work::Kind::evidence) {
-            WorkDone done{WorkDone::Kind::evidence, work.match, {}, {}, {}, {}, work.path};
-            if (auto written = living.simulation->write_evidence(work.path, work.tick); !written) {
-                done.error = written.error();
-            }
-            out_.put(std::move(done));
+            write_evidence(work, living);
         } else {
             close(work.match, living);
             matches_.erase(found);
@@ -198,37 +192,61 @@ private:
             out_.put({WorkDone::Kind::failed, match, {}, {}, {}, stepped.error(), {}});
             return;
         }
-        out_.put({WorkDone::Kind::stepped,
-                  match,
-                  living.simulation->hashes(),
-                  net::monotonic_now() - start,
-                  {},
-                  {},
-                  {}});
-        const auto recording = living.simulation->recording();
-        if (recording && recording->error && !living.recording_lost) {
-            living.recording_lost = true;
-            out_.put({WorkDone::Kind::recording_stopped, match, {}, {}, {}, *recording->error, {}});
+        WorkDone done{WorkDone::Kind::stepped, match, {}, net::monotonic_now() - start, {}, {}, {}};
+        if (living.simulation->wants_hashes()) {
+            done.hashes = living.simulation->hashes();
+        }
+        out_.put(std::move(done));
+        replay::Recorder* const recorder = living.simulation->recorder();
+        if (recorder != nullptr && !living.recording_lost) {
+            if (const auto error = recorder->status().error) {
+                living.recording_lost = true;
+                out_.put({WorkDone::Kind::recording_stopped, match, {}, {}, {}, *error, {}});
+            }
         }
         give_snapshot(match, living);
     }
 
-    void give_snapshot(net::MatchId match, Living& living) {
-        const Tick tick = living.simulation->simulation().tick();
-        if (!living.snapshot_wanted || tick < *living.snapshot_wanted || living.failed) {
-            return;
+    void want_snapshot(net::MatchId match, Living& living, Tick tick) {
+        if (!living.failed) {
+            living.simulation->server().want_snapshot(tick);
+            static_cast<void>(living.simulation->server().advance(0)); // It may be there already.
+            give_snapshot(match, living);
         }
-        living.snapshot_wanted.reset();
-        WorkDone done{WorkDone::Kind::snapshot, match, living.simulation->hashes(), {}, {}, {}, {}};
-        done.hashes.tick = tick;
-        living.simulation->simulation().save(done.snapshot);
+    }
+
+    void give_snapshot(net::MatchId match, Living& living) {
+        net::ServerSimulation& server = living.simulation->server();
+        if (const std::optional<Tick> tick = server.snapshot_tick()) {
+            out_.put({WorkDone::Kind::snapshot,
+                      match,
+                      {*tick, {}, {}},
+                      {},
+                      server.take_snapshot(),
+                      {},
+                      {}});
+        }
+    }
+
+    void write_evidence(const Work& work, const Living& living) {
+        WorkDone done{WorkDone::Kind::evidence, work.match, {}, {}, {}, {}, work.path};
+        const EvidenceRing* const evidence = living.simulation->evidence();
+        const Result<void> written =
+            evidence == nullptr ? fail(Error(SimErrc::wrong_tick, "tick", "no states are kept"))
+                                : evidence->write(work.path, work.tick);
+        if (!written) {
+            done.error = written.error();
+        }
         out_.put(std::move(done));
     }
 
     void close(net::MatchId match, Living& living) {
-        WorkDone done{WorkDone::Kind::finished, match, living.simulation->hashes(), {}, {}, {}, {}};
-        if (Result<void> closed = living.simulation->close_recording(); !closed) {
-            done.error = closed.error();
+        const StateHashes& last = living.simulation->hashes();
+        WorkDone done{WorkDone::Kind::finished, match, {last.tick, last.state, {}}, {}, {}, {}, {}};
+        if (replay::Recorder* const recorder = living.simulation->recorder()) {
+            if (Result<void> closed = recorder->close(); !closed) {
+                done.error = closed.error();
+            }
         }
         out_.put(std::move(done));
     }
@@ -271,7 +289,7 @@ Workers::~Workers() {
     }
 }
 
-void Workers::add(net::MatchId match, std::unique_ptr<MatchSimulation> simulation) {
+void Workers::add(net::MatchId match, std::unique_ptr<SimulatedMatch> simulation) {
     Worker& home =
         **std::min_element(impl_->workers.begin(),
                            impl_->workers.end(),

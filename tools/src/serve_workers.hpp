@@ -2,7 +2,7 @@
 // Threads that simulate the matches, so that a long step never delays an acknowledgement.
 #pragma once
 
-#include "serve_simulation.hpp"
+#include "serve_simulated_match.hpp"
 
 #include "twinstep/net/match.hpp"
 #include "twinstep/net/types.hpp"
@@ -21,7 +21,7 @@ namespace twinstep::tools {
 /// What a worker has to say about a match.
 struct WorkDone {
     enum class Kind : std::uint8_t {
-        stepped,           ///< `hashes` of the state reached; `took` for the step.
+        stepped,           ///< `hashes` of the state reached, if wanted; `took` for the step.
         snapshot,          ///< `snapshot` of `hashes.tick`.
         evidence,          ///< `path` was written, or `error` says why not.
         recording_stopped, ///< `error` says why; the match may go on.
@@ -55,7 +55,7 @@ public:
     ~Workers();
 
     /// Gives a match to the thread with the fewest.
-    void add(net::MatchId match, std::unique_ptr<MatchSimulation> simulation);
+    void add(net::MatchId match, std::unique_ptr<SimulatedMatch> simulation);
     /// The next closed tick. False: the queue is full, and the match cannot be simulated on.
     bool push(net::MatchId match, ByteView frame);
     /// A snapshot of any state from `tick` on.

@@ -200,6 +200,13 @@ public:
     /// The tick that is closed next.
     Tick next_tick() const;
     PlayerState player_state(Slot slot) const;
+    /// From the closing of the newest tick that the slot's player has acknowledged to the
+    /// acknowledgement: there, back, and up to a tick until its next packet. Nothing if its
+    /// connection has acknowledged none of the newest 128.
+    std::optional<Micros> round_trip(Slot slot) const;
+    /// By how much the player's inputs were early, least of the last 128 ticks; below zero: late.
+    /// Nothing if none came.
+    std::optional<Micros> input_margin(Slot slot) const;
     /// True until the peer's simulation stands: it may be silent for longer.
     bool is_loading(PeerIndex peer) const;
     /// True while the peer sends a manifest or a snapshot that was asked for, at most

@@ -62,7 +62,8 @@ public:
     std::optional<Tick> snapshot_tick() const;
     /// Requires snapshot_tick().
     ByteView snapshot() const;
-    void take_snapshot();
+    /// Moves it out, for whoever keeps it.
+    Bytes take_snapshot();
 
     /// A frame was lost or an error occurred: no more steps. The match goes on without.
     bool broken() const;
