@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The floor: receive a datagram, open it, seal an answer, send it. No protocol, no match.
+// The floor: receive a datagram, open it, seal an answer, send it. No protocol, no match. The calls
+// of the system are those of the product's port, in batches of the same size.
 #pragma once
 
-#include "net/socket.hpp"
+#include "net/batch.hpp"
 
 #include <sodium.h>
 
@@ -24,10 +25,11 @@ public:
              std::vector<UdpSocket>& clients,
              std::size_t up_bytes,
              std::size_t down_bytes)
-        : server_(server)
+        : port_(server.port())
         , clients_(clients)
         , up_bytes_(up_bytes)
         , down_bytes_(down_bytes)
+        , batch_(server)
         , peers_(clients.size())
         , by_port_(65536, 0) {
         for (std::size_t i = 0; i < peers_.size(); ++i) {
@@ -41,23 +43,27 @@ public:
     void clients_send() {
         ++sequence_;
         for (std::size_t i = 0; i < peers_.size(); ++i) {
-            seal(peers_[i].up, 1, up_bytes_);
-            clients_[i].send(server_.port(), twinstep::ByteView(out_).first(up_bytes_));
+            seal(peers_[i].up, 1, out_.data(), up_bytes_);
+            clients_[i].send(port_, twinstep::ByteView(out_).first(up_bytes_));
         }
     }
 
     /// Receives, opens, seals and sends until nothing is left; how many it were.
     std::size_t serve() {
         std::size_t served = 0;
-        std::uint16_t from = 0;
-        for (auto view = server_.receive(from); !view.empty(); view = server_.receive(from)) {
-            Peer& peer = peers_[by_port_[from]];
-            if (!open(peer.up, 1, view)) {
-                continue;
+        for (std::size_t count = SocketBatch::most; count == SocketBatch::most;) {
+            count = batch_.receive();
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::uint16_t from = batch_.from(i);
+                Peer& peer = peers_[by_port_[from]];
+                if (!open(peer.up, 1, batch_.bytes(i))) {
+                    continue;
+                }
+                seal(peer.down, 2, batch_.place(), down_bytes_);
+                batch_.add(from, down_bytes_);
+                ++served;
             }
-            seal(peer.down, 2, down_bytes_);
-            server_.send(from, twinstep::ByteView(out_).first(down_bytes_));
-            ++served;
+            batch_.flush();
         }
         return served;
     }
@@ -89,17 +95,18 @@ private:
         return bytes;
     }
 
-    void seal(const Key& key, std::uint8_t direction, std::size_t bytes) {
+    /// `out` has room for `bytes`.
+    void seal(const Key& key, std::uint8_t direction, std::byte* out, std::size_t bytes) {
         const auto number = nonce(direction, sequence_);
-        out_[0] = std::byte{0x40};
-        std::memcpy(out_.data() + 3, &sequence_, sizeof sequence_);
+        out[0] = std::byte{0x40};
+        std::memcpy(out + 3, &sequence_, sizeof sequence_);
         unsigned long long size = 0;
         crypto_aead_chacha20poly1305_ietf_encrypt(
-            reinterpret_cast<unsigned char*>(out_.data()) + header_bytes,
+            reinterpret_cast<unsigned char*>(out) + header_bytes,
             &size,
             plain_.data(),
             bytes - header_bytes - crypto_aead_chacha20poly1305_ietf_ABYTES,
-            reinterpret_cast<const unsigned char*>(out_.data()),
+            reinterpret_cast<const unsigned char*>(out),
             header_bytes,
             nullptr,
             number.data(),
@@ -126,10 +133,11 @@ private:
                                                          key.data()) == 0;
     }
 
-    UdpSocket& server_;
+    std::uint16_t port_;
     std::vector<UdpSocket>& clients_;
     std::size_t up_bytes_;
     std::size_t down_bytes_;
+    SocketBatch batch_;
     std::vector<Peer> peers_;
     std::vector<std::uint32_t> by_port_;
     std::uint32_t sequence_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Host and matches on real sockets, next to the bare loop on the same ones.
+// Host and matches behind the product's UDP port on real sockets, next to the bare loop on sockets
+// of the same kind.
 #include "net/relay.hpp"
 
 #include "allocation_counter.hpp"
@@ -7,6 +8,8 @@
 #include "net/fleet.hpp"
 #include "net/socket.hpp"
 #include "net/worker.hpp"
+
+#include "twinstep/net/udp_port.hpp"
 
 #include <limits>
 #include <memory>
@@ -35,16 +38,37 @@ struct Batch {
     std::uint64_t allocations = 0;
 };
 
+/// A host whose time is the benchmark's: what has come is read before anything is due.
+class OnVirtualTime final : public net::Machine {
+public:
+    OnVirtualTime(net::Host& host, const Micros& now)
+        : host_(host)
+        , now_(now) {}
+
+    void expect(ByteView datagram) override { host_.expect(datagram); }
+
+    void receive(Micros, const net::Address& from, ByteView datagram, net::Outbox& out) override {
+        host_.receive(now_, from, datagram, out);
+    }
+
+    void advance(Micros, net::Outbox& out) override { host_.advance(now_, out); }
+
+    Micros next_wake() const override { return net::never; }
+
+private:
+    net::Host& host_;
+    const Micros& now_;
+};
+
 /// 32 matches of 8 encrypted players over loopback sockets. Time is virtual, so that the work is
 /// the same on every machine; what is measured is the CPU time of the server's part.
 class Relay {
 public:
     /// The host works on the worker's processor: a server's caches are not those of its clients.
-    Relay(UdpSocket& server, std::vector<UdpSocket>& sockets, Worker& worker)
-        : server_(server)
+    Relay(std::vector<UdpSocket>& sockets, Worker& worker)
+        : port_(made(net::UdpPort::open({{loopback(0)}})))
         , sockets_(sockets)
-        , worker_(worker)
-        , out_(server) {
+        , worker_(worker) {
         host_.emplace(made(net::Host::create(
             bench_host(net::wire::Mode::room_key), events_, net::system_entropy())));
         for (std::uint16_t i = 0; i < matches; ++i) {
@@ -53,7 +77,7 @@ public:
         for (std::size_t i = 0; i < players_all; ++i) {
             players_.push_back(std::make_unique<Player>(made(net::Client::create(
                 bench_client(
-                    loopback(server.port()), net::wire::Mode::room_key, i / players_each + 1),
+                    port_.local().front(), net::wire::Mode::room_key, i / players_each + 1),
                 net::system_entropy()))));
         }
     }
@@ -96,11 +120,9 @@ private:
     void serve(Batch& batch) {
         const AllocationCounter allocations;
         const double start = thread_cpu_ns();
-        std::uint16_t from = 0;
-        for (auto view = server_.receive(from); !view.empty(); view = server_.receive(from)) {
-            host_->receive(now_, loopback(from), view, out_);
+        OnVirtualTime machine(*host_, now_);
+        while (port_.step(machine, Micros{})) {
         }
-        host_->advance(now_, out_);
         batch.cpu_ns += thread_cpu_ns() - start;
         batch.allocations += allocations.count();
     }
@@ -113,11 +135,11 @@ private:
             batch.datagrams_up += out.datagrams;
             batch.bytes_up += out.bytes;
         }
-        const std::uint64_t datagrams = out_.datagrams;
-        const std::uint64_t bytes = out_.bytes;
+        const std::uint64_t datagrams = host_->status().datagrams_sent;
+        const std::uint64_t bytes = host_->status().bytes_sent;
         worker_.run([&] { serve(batch); });
-        batch.datagrams_down += out_.datagrams - datagrams;
-        batch.bytes_down += out_.bytes - bytes;
+        batch.datagrams_down += host_->status().datagrams_sent - datagrams;
+        batch.bytes_down += host_->status().bytes_sent - bytes;
         std::uint16_t from = 0;
         for (std::size_t i = 0; i < players_.size(); ++i) {
             SocketOutbox out(sockets_[i]);
@@ -128,10 +150,9 @@ private:
         }
     }
 
-    UdpSocket& server_;
+    net::UdpPort port_;
     std::vector<UdpSocket>& sockets_;
     Worker& worker_;
-    SocketOutbox out_;
     QuietEvents events_;
     std::optional<net::Host> host_;
     std::vector<std::unique_ptr<Player>> players_;
@@ -185,7 +206,7 @@ bool measure_relay(Report& report) {
     std::vector<UdpSocket> sockets(players_all);
     stay_on(0);
     Worker worker;
-    Relay relay(server, sockets, worker);
+    Relay relay(sockets, worker);
     if (!relay.warm_up()) {
         return false;
     }

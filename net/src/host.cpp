@@ -3,10 +3,12 @@
 #include "twinstep/net/host.hpp"
 
 #include "host_impl.hpp"
+#include "prefetch.hpp"
 
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 
 namespace twinstep::net {
@@ -168,11 +170,16 @@ Result<Match*> Host::open_match(MatchSettings settings) {
     if (!match) {
         return fail(match.error());
     }
-    auto hosted = std::make_unique<HostedMatch>(std::move(*match));
+    auto hosted = std::make_unique<HostedMatch>(std::move(*match), impl_->moved);
     impl_->set_rates(*hosted);
-    hosted->wake = hosted->match.next_wake();
     Match* const opened = &hosted->match;
+    hosted->number = static_cast<std::uint32_t>(impl_->hosted_list.size());
     impl_->hosted_list.push_back(hosted.get());
+    impl_->wakes.append();
+    // Room for all at once: nothing is allocated when they move.
+    impl_->moved.reserve(impl_->hosted_list.capacity());
+    impl_->due.reserve(impl_->hosted_list.capacity());
+    hosted->on_wake_changed();
     impl_->hosted_by_id.emplace(id, std::move(hosted));
     return opened;
 }
@@ -186,8 +193,27 @@ void Host::close_match(MatchId id) {
     const auto found = impl_->hosted_by_id.find(id);
     TWINSTEP_ASSERT(found != impl_->hosted_by_id.end());
     TWINSTEP_ASSERT(found->second->peers.empty());
-    std::erase(impl_->hosted_list, found->second.get());
+    HostedMatch* const gone = found->second.get();
+    std::erase(impl_->moved, gone);
+    impl_->wakes.erase(gone->number);
+    impl_->hosted_list.erase(impl_->hosted_list.begin() + gone->number);
+    for (std::size_t i = gone->number; i < impl_->hosted_list.size(); ++i) {
+        impl_->hosted_list[i]->number = static_cast<std::uint32_t>(i);
+    }
     impl_->hosted_by_id.erase(found);
+}
+
+void Host::expect(ByteView datagram) const {
+    std::uint16_t id = 0;
+    if (!peek_connection_id(datagram, id) || impl_->slot_plus_one[id] == 0) {
+        return;
+    }
+    const std::size_t slot = impl_->slot_plus_one[id] - 1U;
+    prefetch(impl_->peers[slot].get(), offsetof(Session, overflow_begun));
+    const HostCore::Place& place = impl_->places[slot];
+    if (place.match != nullptr) {
+        place.match->expect(place.index);
+    }
 }
 
 void Host::receive(Micros now, const Address& from, ByteView datagram, Outbox& out) {
@@ -227,13 +253,19 @@ void HostCore::advance(Micros now, Outbox& out) {
             run_timer(now, timer.slot, out);
         }
     }
-    for (HostedMatch* const hosted : hosted_list) {
-        // A match that an owner's call has moved says so itself: its wake is asked anew.
-        hosted->wake = hosted->match.next_wake();
-        if (hosted->wake <= now) {
-            run_match(now, *hosted, out);
-        }
+    ask_moved();
+    wakes.collect(now, due);
+    for (const std::uint32_t number : due) {
+        run_match(now, *hosted_list[number], out);
     }
+}
+
+void HostCore::ask_moved() {
+    for (HostedMatch* const hosted : moved) {
+        hosted->has_moved = false;
+        wakes.set(hosted->number, hosted->match.next_wake());
+    }
+    moved.clear();
 }
 
 void HostCore::run_match(Micros now, HostedMatch& hosted, Outbox& out) {
@@ -247,19 +279,15 @@ void HostCore::run_match(Micros now, HostedMatch& hosted, Outbox& out) {
         }
     }
     drain_closes(now, hosted, out);
-    hosted.wake = hosted.match.next_wake();
 }
 
 Micros Host::next_wake() const {
     return impl_->next_wake();
 }
 
-Micros HostCore::next_wake() const {
-    Micros wake = timers.empty() ? never : timers.front().at;
-    for (const HostedMatch* const hosted : hosted_list) {
-        wake = std::min(wake, hosted->match.next_wake());
-    }
-    return wake;
+Micros HostCore::next_wake() {
+    ask_moved();
+    return std::min(timers.empty() ? never : timers.front().at, wakes.soonest());
 }
 
 void Host::set_wall_clock(std::uint64_t unix_s) {
@@ -294,8 +322,9 @@ std::size_t HostCore::memory_bytes() const {
     std::size_t total = sizeof(*this) + PrefixBuckets::memory_bytes() + tokens.memory_bytes();
     total +=
         slot_plus_one.capacity() * sizeof(SessionSlot) + pending.capacity() * sizeof(SessionSlot);
+    total += places.capacity() * sizeof(Place);
     total += peers.capacity() * sizeof(void*) + unused.capacity() * sizeof(SessionSlot);
-    total += timers.capacity() * sizeof(Timer);
+    total += timers.capacity() * sizeof(Timer) + wakes.memory_bytes();
     total += by_tag.size() * tag_node + by_tag.bucket_count() * sizeof(void*);
     for (const auto& peer : peers) {
         total += sizeof(Session) + peer->stored.capacity();

@@ -226,6 +226,7 @@ void HostCore::on_data(Micros now, const Address& from, ByteView packet, Outbox&
         std::erase(pending, slot);
         status.pending = static_cast<std::uint32_t>(pending.size());
         ++status.peers;
+        places[slot] = {&hosted.match, peer.index};
         hosted.match.connected(now, peer.index);
     }
     if (!known_address && newest) {
@@ -248,10 +249,6 @@ void HostCore::after_packet(Micros now, SessionSlot slot, HostedMatch& hosted, O
         }
     }
     drain_closes(now, hosted, out);
-    hosted.wake = hosted.match.next_wake();
-    if (hosted.wake <= now) {
-        run_match(now, hosted, out);
-    }
 }
 
 void HostCore::flush(Micros now, Session& peer, Outbox& out) {

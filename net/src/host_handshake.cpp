@@ -97,7 +97,6 @@ admit(HostCore& host, Micros now, const Request& request, HostedMatch*& hosted) 
             continue;
         }
         const auto admitted = candidate->match.admit(now, admission);
-        candidate->wake = candidate->match.next_wake();
         if (admitted) {
             hosted = candidate.get();
             return *admitted;

@@ -17,12 +17,24 @@ namespace twinstep::net {
 using SessionSlot = std::uint16_t;
 
 /// A match and who is in it.
-struct HostedMatch {
-    explicit HostedMatch(Match&& opened)
-        : match(std::move(opened)) {}
+struct HostedMatch final : WakeListener {
+    HostedMatch(Match&& opened, std::vector<HostedMatch*>& moved_list)
+        : match(std::move(opened))
+        , moved(moved_list) {
+        match.listen(this);
+    }
+
+    void on_wake_changed() override {
+        if (!has_moved) {
+            has_moved = true;
+            moved.push_back(this);
+        }
+    }
 
     Match match;
-    Micros wake = never;               ///< Match::next_wake, as last asked.
+    std::vector<HostedMatch*>& moved; ///< The host's: those whose wake-up is to be asked anew.
+    bool has_moved = false;
+    std::uint32_t number = 0;          ///< In the host's list and tree.
     std::uint32_t speed_per_mille = 0; ///< What the rates below were made for.
     BucketRate packets;                ///< Of each of its peers.
     BucketRate bytes;

@@ -29,6 +29,7 @@ SessionSlot HostCore::new_peer() {
     if (unused.empty()) {
         slot = static_cast<SessionSlot>(peers.size());
         peers.push_back(std::make_unique<Session>());
+        places.emplace_back();
         peers.back()->stored.reserve(wire::datagram_bytes_max);
     } else {
         slot = unused.back();
@@ -72,10 +73,10 @@ void HostCore::detach(Micros now, SessionSlot slot, CloseReason reason) {
     if (named != by_tag.end() && named->second == slot) {
         by_tag.erase(named);
     }
+    places[slot] = {};
     if (HostedMatch* const hosted = std::exchange(peer.hosted, nullptr)) {
         std::erase(hosted->peers, slot);
         hosted->match.disconnected(now, peer.index, reason);
-        hosted->wake = hosted->match.next_wake();
     }
 }
 

@@ -5,49 +5,47 @@
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace twinstep::net {
 
 void InputRing::configure(std::size_t ticks, std::size_t bytes_max) {
     TWINSTEP_ASSERT(ticks >= 1);
     bytes_max_ = bytes_max;
-    places_.assign(ticks, Place{});
-    pool_.assign(ticks * bytes_max, std::byte{});
+    ticks_and_one_.assign(std::bit_ceil(ticks), 0);
+    sizes_.assign(ticks_and_one_.size(), 0);
+    pool_.assign(ticks_and_one_.size() * bytes_max, std::byte{});
 }
 
 void InputRing::clear() {
-    std::fill(places_.begin(), places_.end(), Place{});
+    std::fill(ticks_and_one_.begin(), ticks_and_one_.end(), 0);
 }
 
 InputRing::Put InputRing::put(std::uint64_t tick, ByteView value) {
     TWINSTEP_ASSERT(value.size() <= bytes_max_);
-    const auto index = static_cast<std::size_t>(tick % places_.size());
-    Place& place = places_[index];
-    if (place.tick_and_one == tick + 1) {
+    const std::size_t index = index_of(tick);
+    if (has(tick)) {
         const ByteView first = at(tick);
         return std::equal(first.begin(), first.end(), value.begin(), value.end()) ? Put::same
                                                                                   : Put::different;
     }
-    place.tick_and_one = tick + 1;
-    place.size = static_cast<std::uint16_t>(value.size());
+    ticks_and_one_[index] = tick + 1;
+    sizes_[index] = static_cast<std::uint16_t>(value.size());
     std::copy(value.begin(),
               value.end(),
               pool_.begin() + static_cast<std::ptrdiff_t>(index * bytes_max_));
     return Put::accepted;
 }
 
-bool InputRing::has(std::uint64_t tick) const {
-    return places_[static_cast<std::size_t>(tick % places_.size())].tick_and_one == tick + 1;
-}
-
 ByteView InputRing::at(std::uint64_t tick) const {
     TWINSTEP_ASSERT(has(tick));
-    const auto index = static_cast<std::size_t>(tick % places_.size());
-    return ByteView(pool_).subspan(index * bytes_max_, places_[index].size);
+    const std::size_t index = index_of(tick);
+    return ByteView(pool_).subspan(index * bytes_max_, sizes_[index]);
 }
 
 std::size_t InputRing::memory_bytes() const {
-    return places_.capacity() * sizeof(Place) + pool_.capacity();
+    return ticks_and_one_.capacity() * sizeof(std::uint64_t) +
+           sizes_.capacity() * sizeof(std::uint16_t) + pool_.capacity();
 }
 
 void MarginWindow::clear() {

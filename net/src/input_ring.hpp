@@ -12,8 +12,8 @@
 
 namespace twinstep::net {
 
-/// A fixed number of inputs, found by tick modulo size; each place holds its full tick, so that a
-/// tick of another turn is never taken for it.
+/// A fixed number of inputs, found by tick modulo a power of two; each place holds its full tick,
+/// so that a tick of another turn is never taken for it.
 class InputRing {
 public:
     enum class Put : std::uint8_t {
@@ -28,20 +28,24 @@ public:
 
     /// Requires value.size() <= bytes_max, and ticks that lie less than `ticks` apart.
     Put put(std::uint64_t tick, ByteView value);
-    bool has(std::uint64_t tick) const;
+
+    bool has(std::uint64_t tick) const { return ticks_and_one_[index_of(tick)] == tick + 1; }
+
     /// Requires has(tick). Valid until the place is put again.
     ByteView at(std::uint64_t tick) const;
 
     std::size_t memory_bytes() const;
 
 private:
-    struct Place {
-        std::uint64_t tick_and_one = 0; ///< 0: empty.
-        std::uint16_t size = 0;
-    };
+    std::size_t index_of(std::uint64_t tick) const {
+        return static_cast<std::size_t>(tick & (ticks_and_one_.size() - 1));
+    }
 
+    // Ticks apart from values: every packet of every player looks for ticks, and eight of them lie
+    // in one cache line.
+    std::vector<std::uint64_t> ticks_and_one_; // A power of two of them; 0: empty.
+    std::vector<std::uint16_t> sizes_;
     std::size_t bytes_max_ = 0;
-    std::vector<Place> places_;
     Bytes pool_;
 };
 

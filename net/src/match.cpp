@@ -26,7 +26,7 @@ Result<Match> Match::create(MatchSettings settings, MatchEvents& events, Entropy
 }
 
 tl::expected<Admitted, CloseReason> Match::admit(Micros now, const Admission& admission) {
-    impl_->wake_stale = true;
+    impl_->touch();
     return impl_->admit(now, admission);
 }
 
@@ -35,12 +35,12 @@ wire::AcceptPayload Match::accept_payload(const Admitted& admitted) const {
 }
 
 void Match::connected(Micros now, PeerIndex peer) {
-    impl_->wake_stale = true;
+    impl_->touch();
     impl_->connected(now, peer);
 }
 
 void Match::disconnected(Micros now, PeerIndex peer, CloseReason reason) {
-    impl_->wake_stale = true;
+    impl_->touch();
     impl_->disconnected(now, peer, reason);
 }
 
@@ -48,13 +48,21 @@ Result<void> Match::receive(Micros now, PeerIndex peer, const wire::Frame& frame
     return impl_->receive_counted(now, peer, frame);
 }
 
+void Match::expect(PeerIndex peer) const {
+    impl_->expect(peer);
+}
+
 void Match::advance(Micros now) {
-    impl_->wake_stale = true;
+    impl_->touch();
     impl_->advance(now);
 }
 
 Micros Match::next_wake() const {
     return impl_->next_wake();
+}
+
+void Match::listen(WakeListener* listener) {
+    impl_->listener = listener;
 }
 
 bool Match::compose(Micros now, PeerIndex peer, Bytes& plaintext) {
@@ -66,28 +74,28 @@ bool Match::next_to_close(PeerIndex& peer, CloseReason& reason, std::string& tex
 }
 
 void Match::give_hashes(const StateHashes& hashes) {
-    impl_->wake_stale = true;
+    impl_->touch();
     impl_->give_hashes(hashes);
 }
 
 void Match::give_snapshot(Micros now, Tick tick, ByteView snapshot) {
-    impl_->wake_stale = true;
+    impl_->touch();
     impl_->now_ = now;
     impl_->give_snapshot(tick, snapshot);
 }
 
 void Match::end(Micros now, CloseReason reason) {
-    impl_->wake_stale = true;
+    impl_->touch();
     impl_->end(now, reason);
 }
 
 void Match::pause(Micros now) {
-    impl_->wake_stale = true;
+    impl_->touch();
     impl_->request_pause(now);
 }
 
 void Match::resume(Micros now) {
-    impl_->wake_stale = true;
+    impl_->touch();
     impl_->request_resume(now);
 }
 

@@ -181,7 +181,7 @@ bool Match::Impl::compose(Micros now, PeerIndex index, Bytes& plaintext) {
     if (peer.receiver == nullptr && peer.sender == nullptr) {
         return !plaintext.empty();
     }
-    wake_stale = true;
+    touch();
     const std::size_t room = wire::plaintext_bytes_max - plaintext.size();
     if (peer.receiver != nullptr) {
         peer.receiver->compose_ack(now, plaintext);

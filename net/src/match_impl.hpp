@@ -126,6 +126,7 @@ struct Match::Impl {
     bool next_to_close(PeerIndex& index, CloseReason& reason, std::string& text);
 
     // match_receive.cpp: frames of peers
+    void expect(PeerIndex index) const;
     Result<void> receive(Micros now, PeerIndex index, const wire::Frame& frame);
     Result<void> on_inputs(Micros now, Peer& peer, ByteView body);
     Result<void> on_runs(Micros now, Peer& peer, const wire::Inputs& inputs);
@@ -230,6 +231,21 @@ struct Match::Impl {
     /// change makes it stale but a plain INPUTS, which can only make the open tick complete.
     Micros next_wake() const;
     Micros find_wake() const;
+
+    /// The time of the wake-up is not known any more.
+    void touch() {
+        if (!wake_stale) {
+            wake_stale = true;
+            tell_listener();
+        }
+    }
+
+    void tell_listener() const {
+        if (listener != nullptr) {
+            listener->on_wake_changed();
+        }
+    }
+
     Result<void> receive_counted(Micros now, PeerIndex index, const wire::Frame& in);
     std::size_t memory_bytes() const;
 
@@ -299,6 +315,7 @@ struct Match::Impl {
 
     Pace pace;
     Micros again_at = never; ///< When those who are sent each tick twice get it again.
+    WakeListener* listener = nullptr;
     mutable bool wake_stale = true;
     mutable Micros wake = never;
     Micros now_;              ///< Of the call that is under way.

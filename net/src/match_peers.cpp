@@ -45,10 +45,13 @@ tl::expected<Admitted, CloseReason> Match::Impl::admit(Micros now, const Admissi
     if (status.ended) {
         return tl::unexpected(CloseReason::match_ended);
     }
-    const auto place = std::find_if(
+    auto place = std::find_if(
         peers.begin(), peers.end(), [](const Peer& peer) { return peer.phase == PeerPhase::free; });
     if (place == peers.end()) {
-        return tl::unexpected(CloseReason::full);
+        if (peers.size() == peers.capacity()) {
+            return tl::unexpected(CloseReason::full);
+        }
+        place = peers.emplace(peers.end());
     }
     const bool stranger = has_session && admission.build != build;
     Admitted admitted;
@@ -183,7 +186,7 @@ void Match::Impl::close_peer(Peer& peer, CloseReason reason, std::string_view te
     }
     peer.phase = PeerPhase::closing;
     ++to_close;
-    wake_stale = true;
+    touch();
     peer.reason = reason;
     peer.text = text;
 }

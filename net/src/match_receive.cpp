@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: MIT
 // Frames of peers: hostile until looked at.
 #include "match_impl.hpp"
+#include "prefetch.hpp"
 
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace twinstep::net {
+
+void Match::Impl::expect(PeerIndex index) const {
+    const Peer& peer = peers[index];
+    prefetch(&peer, offsetof(Peer, generation));
+    // Seats do not move; a peer that plays has the seat of its number, mostly.
+    if (index < seats.size()) {
+        const Seat& seat = seats[index];
+        prefetch(&seat, offsetof(Seat, last));
+    }
+}
 
 Result<void> Match::Impl::receive_counted(Micros now, PeerIndex index, const wire::Frame& in) {
     TWINSTEP_ASSERT(index < peers.size());
     const Seat* seat = in.type == wire::FrameType::inputs ? seat_of(peers[index]) : nullptr;
     const bool plain = seat != nullptr && !wake_stale && is_following(peers[index]);
     if (!plain) {
-        wake_stale = true;
+        touch();
         return receive(now, index, in);
     }
     const std::size_t events_before = agenda.size();
@@ -21,9 +33,13 @@ Result<void> Match::Impl::receive_counted(Micros now, PeerIndex index, const wir
     const bool had = seat->input_next > next();
     auto taken = receive(now, index, in);
     if (!taken || agenda.size() != events_before || search.active() != searching) {
-        wake_stale = true;
+        touch();
     } else if (!had && !standing && !status.ended && seat->input_next > next()) {
-        wake = std::min(wake, closing_time(missing()));
+        const Micros closing = closing_time(missing());
+        if (closing < wake) {
+            wake = closing;
+            tell_listener();
+        }
     }
     return taken;
 }

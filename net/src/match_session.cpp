@@ -45,7 +45,8 @@ Match::Impl::Impl(MatchSettings given, MatchEvents& owner, Entropy& random)
     , entropy(random)
     , join_budget(settings.join_bytes_per_s_all)
     , policy(settings.policy) {
-    peers.resize(std::size_t{settings.slots} * 2 + settings.spectators_max + 8);
+    // Places are made as peers come: every tick looks at all that there are.
+    peers.reserve(std::size_t{settings.slots} * 2 + settings.spectators_max + 8);
     announcements.reserve(announcements_max);
     begin_session(settings.slots);
     has_session = !settings.manifest.empty();
@@ -74,6 +75,7 @@ void Match::Impl::begin_session(std::uint16_t count) {
     const auto ticks =
         static_cast<std::uint64_t>(settings.ring.value) * rate.num / rate.den / 1'000'000;
     ring.configure(static_cast<std::size_t>(std::max<std::uint64_t>(ticks, 256)), 0);
+    cache.configure(count, settings.input_bytes_max);
     votes.configure(count, settings.hash_interval_ticks);
     timeline.begin(Micros{}, Tick{0}, rate);
     open_tick();

@@ -59,14 +59,34 @@ private:
     Micros full_at_;
 };
 
-/// A slot of the session: its player may lose connections and keep it.
+/// A slot of the session: its player may lose connections and keep it. What every packet and tick
+/// touches comes first, so that it lies in few cache lines.
 struct Seat {
     PlayerState state = PlayerState::empty;
-    bool in_game = false;  ///< A JOIN is in the tick stream and no LEAVE.
-    bool has_peer = false; ///< A peer is connected for it.
+    bool in_game = false;     ///< A JOIN is in the tick stream and no LEAVE.
+    bool has_peer = false;    ///< A peer is connected for it.
+    bool coming = false;      ///< A JOIN or a return at `owes_from` stands in the schedule.
+    bool silent = false;      ///< The tick before was substituted.
+    bool diverged = false;    ///< Was named in a verdict.
+    bool withholding = false; ///< Owes reports.
+    bool restored = false;    ///< From an earlier process: claimed by name, since tickets are gone.
     PeerIndex peer = 0;
     std::uint32_t generation = 0; ///< Counts its owners: a seat given away is not taken back.
-    bool restored = false; ///< From an earlier process: claimed by name, since tickets are gone.
+
+    std::uint64_t input_next = 0;  ///< The tick whose input is needed next.
+    std::uint64_t owes_from = 0;   ///< Inputs count from this tick on.
+    std::uint64_t heard_below = 0; ///< All ticks below were measured for earliness.
+    std::uint64_t verify_from = 0; ///< Reports count from this state on.
+    std::uint64_t reported = 0;    ///< Newest state it spoke of.
+    std::uint64_t reported_at = 0; ///< Tick that was open when it did so.
+    std::uint64_t agreed_to = 0;   ///< Newest state at which it was right.
+    InputRing inputs;
+    MarginWindow margins;
+    wire::InputValue last; ///< The last own input in a frame.
+
+    Micros silent_since;
+    std::uint64_t substituted_tick = 0; ///< The last one.
+    Micros absent_since;
     std::string name;
     std::uint64_t player_id = 0;
     bool has_ticket = false;
@@ -74,20 +94,7 @@ struct Seat {
     bool has_old_ticket = false; ///< Good until the connection with the new one stands.
     wire::Random16 old_ticket{};
 
-    InputRing inputs;
-    MarginWindow margins;
-    std::uint64_t input_next = 0;  ///< The tick whose input is needed next.
-    std::uint64_t owes_from = 0;   ///< Inputs count from this tick on.
-    std::uint64_t heard_below = 0; ///< All ticks below were measured for earliness.
-    bool coming = false;           ///< A JOIN or a return at `owes_from` stands in the schedule.
-    wire::InputValue last;         ///< The last own input in a frame.
-
-    bool silent = false; ///< The tick before was substituted.
-    Micros silent_since;
-    std::uint64_t substituted_tick = 0; ///< The last one.
-    Micros absent_since;
-
-    // Hashes. Reports about states that the server has not reached yet wait in a small ring.
+    // Reports about states that the server has not reached yet wait in a small ring.
     static constexpr std::size_t reports_max = 64;
 
     struct Report {
@@ -96,12 +103,6 @@ struct Seat {
     };
 
     std::array<Report, reports_max> reports{};
-    std::uint64_t verify_from = 0; ///< Reports count from this state on.
-    std::uint64_t reported = 0;    ///< Newest state it spoke of.
-    std::uint64_t reported_at = 0; ///< Tick that was open when it did so.
-    std::uint64_t agreed_to = 0;   ///< Newest state at which it was right.
-    bool diverged = false;         ///< Was named in a verdict.
-    bool withholding = false;      ///< Owes reports.
 
     int donations_failed = 0;
     bool had_snapshot = false;
@@ -122,19 +123,35 @@ enum class PeerPhase : std::uint8_t {
     closed,    ///< Taken out; `disconnected` frees it.
 };
 
-/// A connection.
+/// A connection. What every packet and tick touches comes first, as in Seat.
 struct Peer {
     PeerPhase phase = PeerPhase::free;
     Role role = Role::player;
     bool stranger = false; ///< Another build: gets the manifest and is closed.
     bool has_slot = false;
     Slot slot;
+    bool catching_up = false;
+    std::uint8_t packets_left = 0; ///< TICKS packets to be composed now.
+    bool played = false;           ///< Its inputs have counted in this connection.
+    Micros next_send;              ///< When a packet is due without a new tick.
+    std::uint64_t ack = 0;         ///< The tick it needs next.
+    std::uint64_t cursor = 0;      ///< Next tick of the packets of this turn.
+    Micros ack_moved;              ///< When `ack` moved last.
+    std::uint64_t reached = 0;     ///< State its simulation has reached, as far as it says.
+    std::uint64_t hash_sent = 0;   ///< State of the newest agreed hash in a TICKS to it.
+    std::int64_t credit_bytes = 0;
+    Micros credit_at;
+    std::optional<Micros> acked_after; ///< From closing the tick before `ack` to this.
+    Redundancy redundancy;
+    std::unique_ptr<BlobSender> sender;
+    std::unique_ptr<BlobReceiver> receiver;
+    Bytes frames; ///< Small frames that wait for the next packet.
+
     std::uint32_t generation = 0; ///< Of its seat, when it was admitted.
     wire::Random16 ticket{};
     Hash128 build;
     Micros since; ///< Of admission, then of connection.
     Micros round_trip;
-    bool played = false;     ///< Its inputs have counted in this connection.
     bool from_start = false; ///< Admitted before tick 0: begins there without a snapshot.
     CloseReason reason = CloseReason::none;
     std::string text;
@@ -142,8 +159,6 @@ struct Peer {
     bool heard_progress = false;
     wire::Progress progress;
 
-    std::unique_ptr<BlobSender> sender;
-    std::unique_ptr<BlobReceiver> receiver;
     std::uint32_t blob_id = 0;
     bool manifest_begun = false;
     bool manifest_done = false;
@@ -154,20 +169,6 @@ struct Peer {
     Micros snapshot_at;
     bool has_base = false;  ///< `base` is promised.
     std::uint64_t base = 0; ///< The first tick it needs.
-    std::uint64_t ack = 0;  ///< The tick it needs next.
-
-    Redundancy redundancy;
-    Micros next_send;              ///< When a packet is due without a new tick.
-    std::uint8_t packets_left = 0; ///< TICKS packets to be composed now.
-    std::uint64_t cursor = 0;      ///< Next tick of the packets of this turn.
-    bool catching_up = false;
-    Micros ack_moved;                  ///< When `ack` moved last.
-    std::optional<Micros> acked_after; ///< From closing the tick before `ack` to this.
-    std::int64_t credit_bytes = 0;
-    Micros credit_at;
-    std::uint64_t hash_sent = 0; ///< State of the newest agreed hash in a TICKS to it.
-    std::uint64_t reached = 0;   ///< State its simulation has reached, as far as it says.
-    Bytes frames;                ///< Small frames that wait for the next packet.
 };
 
 } // namespace twinstep::net

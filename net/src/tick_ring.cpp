@@ -105,6 +105,10 @@ BundleCache::BundleCache() {
     }
 }
 
+void BundleCache::configure(std::size_t slots, std::size_t value_bytes_max) {
+    writer_.reserve(slots, value_bytes_max, ticks_body_bytes_max);
+}
+
 BundleCache::Body
 BundleCache::get(const TickRing& ring, ByteView neutral, std::uint64_t first, std::size_t wanted) {
     TWINSTEP_ASSERT(wanted >= 1);
@@ -144,7 +148,7 @@ void BundleCache::clear() {
 }
 
 std::size_t BundleCache::memory_bytes() const {
-    std::size_t bytes = 0;
+    std::size_t bytes = writer_.memory_bytes();
     for (const Entry& entry : entries_) {
         bytes += entry.bytes.capacity();
     }

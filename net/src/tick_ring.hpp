@@ -73,6 +73,8 @@ public:
     /// Takes all memory that the bodies will ever need.
     BundleCache();
 
+    /// Takes what making them needs, for so many slots with values of at most `value_bytes_max`.
+    void configure(std::size_t slots, std::size_t value_bytes_max);
     /// The body of `wanted` ticks from `first` on. Requires ticks that the ring holds.
     Body get(const TickRing& ring, ByteView neutral, std::uint64_t first, std::size_t wanted);
     void clear();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The UDP port with Boost.Asio: readiness, bounded draining, one timer with an absolute deadline.
+// On Linux datagrams go in and out in batches; see udp_port_batch.hpp.
 #if defined(_WIN32) && !defined(_WIN32_WINNT)
 #define _WIN32_WINNT 0x0A00
 #endif
 #include "twinstep/net/udp_port.hpp"
+
+#include "udp_port_batch.hpp"
 
 #include "twinstep/net/wire.hpp"
 
@@ -32,6 +35,8 @@ using BoostError = boost::system::error_code;
 
 /// Datagrams taken from one socket before timers and other sockets have their turn.
 constexpr std::size_t drain_max = 256;
+/// A datagram takes a microsecond or two: fetching from memory is done by then.
+constexpr std::size_t expect_ahead = 2;
 /// Longer than any datagram of ours, so that one which is too long is seen to be so.
 constexpr std::size_t buffer_bytes = 2048;
 constexpr std::size_t sockets_of_family_max = 256;
@@ -77,15 +82,50 @@ Error io_error(const BoostError& error, std::string what, std::string_view where
     return Error(NetErrc::io_error, std::move(what), error.message()).in(where);
 }
 
-/// One socket. Its buffer lives as long as it does.
+/// One socket.
 struct Socket {
     udp::socket socket;
     std::uint32_t mark = 0; ///< Number among the sockets of its family, in the top byte.
-    std::array<std::byte, buffer_bytes> buffer{};
+    bool v4 = false;
 
     explicit Socket(asio::io_context& context)
         : socket(context) {}
 };
+
+#if defined(__linux__)
+
+constexpr std::size_t batch_max = udp_batch_max;
+
+#else
+
+constexpr std::size_t batch_max = 1;
+
+/// One datagram at a time: the interface of udp_port_batch.hpp over what every system has.
+class Inbox {
+public:
+    std::size_t receive(udp::socket& socket, std::size_t, BoostError& error) {
+        size_ = socket.receive_from(asio::buffer(buffer_), from_, 0, error);
+        is_cut_ = error == asio::error::message_size;
+        if (is_cut_) {
+            error = {};
+        }
+        return error ? 0 : 1;
+    }
+
+    bool is_cut(std::size_t) const { return is_cut_; }
+
+    ByteView bytes(std::size_t) const { return ByteView(buffer_).first(size_); }
+
+    Address from(std::size_t) const { return address_of(from_); }
+
+private:
+    std::array<std::byte, buffer_bytes> buffer_{};
+    udp::endpoint from_;
+    std::size_t size_ = 0;
+    bool is_cut_ = false;
+};
+
+#endif
 
 /// Asks for a buffer size and says what came of it; a refusal is no failure.
 template <class Option>
@@ -123,15 +163,28 @@ struct UdpPort::Impl final : Outbox {
     asio::steady_timer timer{context};
     std::vector<std::unique_ptr<Socket>> sockets;
     std::vector<Address> local;
+#if defined(__linux__)
+    UdpInbox inbox;
+    UdpOutgoing outgoing;
+#else
+    Inbox inbox;
+#endif
     UdpStatus status;
     Machine* machine = nullptr;
-    Micros armed = never; ///< When the timer goes off.
+    Micros armed = never;   ///< When the timer goes off.
+    bool gathering = false; ///< The machine is being called: what it sends may wait for the rest.
     bool advanced = false;
     bool stopping = false;
 
     void send(const Address& to, ByteView datagram) override;
     void wait_readable(Socket& socket);
     void drain(Socket& socket);
+    std::size_t receive(Socket& socket, std::size_t most, BoostError& error);
+    void send_now(Socket& socket, const Address& to, ByteView datagram);
+    void count_failure(const BoostError& error);
+    void advance();
+    void flush();
+    void gather(bool on);
     void settle();
     void arm();
 };
@@ -140,23 +193,51 @@ void UdpPort::Impl::send(const Address& to, ByteView datagram) {
     const bool v4 = is_v4(to);
     const std::uint32_t mark = to.scope & ~scope_mask;
     for (const auto& socket : sockets) {
-        if (is_v4(local[static_cast<std::size_t>(&socket - sockets.data())]) != v4 ||
-            socket->mark != mark) {
+        if (socket->v4 != v4 || socket->mark != mark) {
             continue;
         }
-        BoostError error;
-        socket->socket.send_to(
-            asio::buffer(datagram.data(), datagram.size()), endpoint_of(to), 0, error);
-        if (!error) {
-            ++status.datagrams_sent;
-        } else if (error == asio::error::would_block || error == asio::error::no_buffer_space) {
-            ++status.send_full;
-        } else {
-            ++status.send_errors;
+#if defined(__linux__)
+        if (UdpOutgoing::fits(datagram)) {
+            outgoing.add(socket->socket.native_handle(), to, v4, datagram);
+            if (!gathering || outgoing.full()) {
+                flush();
+            }
+            return;
         }
+        flush(); // The order is kept.
+#endif
+        send_now(*socket, to, datagram);
         return;
     }
     ++status.send_errors;
+}
+
+void UdpPort::Impl::send_now(Socket& socket, const Address& to, ByteView datagram) {
+    BoostError error;
+    socket.socket.send_to(
+        asio::buffer(datagram.data(), datagram.size()), endpoint_of(to), 0, error);
+    if (error) {
+        count_failure(error);
+    } else {
+        ++status.datagrams_sent;
+    }
+}
+
+void UdpPort::Impl::count_failure(const BoostError& error) {
+    if (error == asio::error::would_block || error == asio::error::no_buffer_space) {
+        ++status.send_full;
+    } else {
+        ++status.send_errors;
+    }
+}
+
+void UdpPort::Impl::flush() {
+#if defined(__linux__)
+    outgoing.flush([this](std::size_t sent) { status.datagrams_sent += sent; },
+                   [this](int error) {
+                       count_failure(BoostError(error, asio::error::get_system_category()));
+                   });
+#endif
 }
 
 void UdpPort::Impl::wait_readable(Socket& socket) {
@@ -168,29 +249,54 @@ void UdpPort::Impl::wait_readable(Socket& socket) {
     });
 }
 
+std::size_t UdpPort::Impl::receive(Socket& socket, std::size_t most, BoostError& error) {
+#if defined(__linux__)
+    int number = 0;
+    const std::size_t count = inbox.receive(socket.socket.native_handle(), most, number);
+    error = BoostError(number, asio::error::get_system_category());
+    return count;
+#else
+    return inbox.receive(socket.socket, most, error);
+#endif
+}
+
 void UdpPort::Impl::drain(Socket& socket) {
     std::size_t taken = 0;
-    for (; taken < drain_max; ++taken) {
-        udp::endpoint from;
+    bool more = true;
+    while (more && taken < drain_max) {
         BoostError error;
-        const std::size_t size =
-            socket.socket.receive_from(asio::buffer(socket.buffer), from, 0, error);
-        if (error == asio::error::would_block) {
+        const std::size_t asked = std::min(batch_max, drain_max - taken);
+        const std::size_t count = receive(socket, asked, error);
+        if (error == asio::error::would_block || error == asio::error::try_again) {
             break;
-        }
-        if (error == asio::error::message_size || size > wire::datagram_bytes_max) {
-            ++status.oversized;
-            continue;
         }
         if (error) {
             // A peer that is gone makes the system report a refusal here: its trouble, not ours.
             ++status.receive_errors;
+            ++taken;
             continue;
         }
-        ++status.datagrams_received;
-        Address address = address_of(from);
-        address.scope |= socket.mark;
-        machine->receive(monotonic_now(), address, ByteView(socket.buffer).first(size), *this);
+        taken += count;
+        more = count == asked; // Otherwise that was all; what comes now is announced again.
+        const Micros now = monotonic_now();
+        gather(true);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i + expect_ahead < count) {
+                machine->expect(inbox.bytes(i + expect_ahead));
+            }
+            if (inbox.is_cut(i) || inbox.bytes(i).size() > wire::datagram_bytes_max) {
+                ++status.oversized;
+                continue;
+            }
+            ++status.datagrams_received;
+            Address from = inbox.from(i);
+            from.scope |= socket.mark;
+            machine->receive(now, from, inbox.bytes(i), *this);
+        }
+        gather(false);
+        if (more && taken < drain_max && machine->next_wake() <= monotonic_now()) {
+            advance(); // What is due does not wait for the rest.
+        }
     }
     settle();
     if (taken < drain_max) {
@@ -201,10 +307,23 @@ void UdpPort::Impl::drain(Socket& socket) {
     }
 }
 
-void UdpPort::Impl::settle() {
+void UdpPort::Impl::gather(bool on) {
+    gathering = on;
+    if (!on) {
+        flush();
+    }
+}
+
+void UdpPort::Impl::advance() {
     advanced = true;
     ++status.wakes;
+    gather(true);
     machine->advance(monotonic_now(), *this);
+    gather(false);
+}
+
+void UdpPort::Impl::settle() {
+    advance();
     arm();
 }
 
@@ -255,6 +374,7 @@ Result<UdpPort> UdpPort::open(const UdpSettings& settings) {
             return fail(opened.error());
         }
         socket->mark = count++ << 24U;
+        socket->v4 = is_v4(wanted);
         UdpStatus& status = impl->status;
         status.receive_buffer_bytes = std::min(status.receive_buffer_bytes,
                                                ask_buffer<asio::socket_base::receive_buffer_size>(
@@ -301,8 +421,12 @@ bool UdpPort::step(Machine& machine, Micros deadline) {
         }
     } else {
         impl.arm();
-        while (!impl.advanced && !impl.stopping &&
-               impl.context.run_one_until(time_point(deadline)) != 0) {
+        // Waiting until a time that is over would not even look.
+        const auto handle = [&] {
+            return deadline <= monotonic_now() ? impl.context.poll_one()
+                                               : impl.context.run_one_until(time_point(deadline));
+        };
+        while (!impl.advanced && !impl.stopping && handle() != 0) {
         }
     }
     impl.machine = nullptr;

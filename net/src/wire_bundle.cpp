@@ -94,6 +94,28 @@ struct BundleWriter::State {
     std::size_t events_more = 0; ///< Of the tick that is being added.
 };
 
+void BundleWriter::reserve(std::size_t slots, std::size_t value_bytes_max, std::size_t bytes_max) {
+    TWINSTEP_ASSERT(slots <= match_slots_max);
+    columns_.resize(std::max(columns_.size(), slots));
+    // A value, what says how it differs, a repetition; the last value may be one too many.
+    const std::size_t each = value_bytes_max + (value_bytes_max + 7) / 8 + 4;
+    const std::size_t column = std::min(window_ticks_max * each, bytes_max + each);
+    for (std::size_t i = 0; i < slots; ++i) {
+        columns_[i].bytes.reserve(column);
+    }
+    // A change in each tick: its place in the bundle and two bitmaps.
+    shapes_.reserve(window_ticks_max * (1 + 2 * ((slots + 7) / 8)));
+}
+
+std::size_t BundleWriter::memory_bytes() const {
+    std::size_t bytes =
+        shapes_.capacity() + events_.capacity() + columns_.capacity() * sizeof(Column);
+    for (const Column& column : columns_) {
+        bytes += column.bytes.capacity();
+    }
+    return bytes;
+}
+
 void BundleWriter::start(std::size_t slots, ByteView neutral) {
     shapes_.clear();
     if (columns_.size() < slots) {

@@ -101,7 +101,13 @@ void Match::advance(Micros) {
 }
 
 Micros Match::next_wake() const {
-    return impl_->fake().wake;
+    return impl_->fake().wake.time;
+}
+
+void Match::expect(PeerIndex) const {}
+
+void Match::listen(WakeListener* listener) {
+    impl_->fake().wake.listener = listener;
 }
 
 bool Match::compose(Micros, PeerIndex peer, Bytes& plaintext) {

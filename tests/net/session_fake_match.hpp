@@ -10,6 +10,20 @@
 #include <utility>
 #include <vector>
 
+/// A wake-up that tells the host when a test moves it.
+struct FakeWake {
+    twinstep::net::Micros time = twinstep::net::never;
+    twinstep::net::WakeListener* listener = nullptr;
+
+    FakeWake& operator=(twinstep::net::Micros moved) {
+        time = moved;
+        if (listener != nullptr) {
+            listener->on_wake_changed();
+        }
+        return *this;
+    }
+};
+
 /// Behind Match in programs that link session_fake_match.cpp.
 struct FakeMatch {
     // What it does.
@@ -25,7 +39,7 @@ struct FakeMatch {
     };
 
     std::deque<Close> to_close;
-    twinstep::net::Micros wake = twinstep::net::never;
+    FakeWake wake;
     bool loading = false;
     bool uploading = false;
     std::uint32_t speed_per_mille = 1000;

@@ -90,13 +90,19 @@ TEST_CASE("what a match composes is sealed and sent to its peer", "[net][session
     CHECK(fake_match().advances == 1);
 }
 
-TEST_CASE("a match that is due after a packet is advanced at once", "[net][session]") {
+TEST_CASE("a match that is due after a packet is advanced when the packets of its moment are read",
+          "[net][session]") {
     World world;
     TestPeer peer = world.peer(5000);
     REQUIRE(peer.join(world.host, start));
     fake_match().wake = start; // The last missing input has come.
     peer.send_to(world.host, start, progress_frame());
+    CHECK(fake_match().advances == 0);
+    CHECK(world.host.next_wake() == start);
+    CollectingOutbox out;
+    world.host.advance(start, out);
     CHECK(fake_match().advances == 1);
+    CHECK(world.host.next_wake() > start);
 }
 
 TEST_CASE("pings are answered by the host and never reach the match", "[net][session]") {

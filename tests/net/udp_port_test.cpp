@@ -132,6 +132,52 @@ TEST_CASE("a batch is bounded, so that the machine's timers are not starved", "[
     REQUIRE(keeper.advanced.size() >= 3);
 }
 
+TEST_CASE("a step whose deadline is over takes what is there", "[net][port]") {
+    auto server = UdpPort::open({{loopback(true)}});
+    auto client = UdpPort::open({{loopback(true)}});
+    REQUIRE(server);
+    REQUIRE(client);
+    Echo keeper;
+    keeper.answers = false;
+    client->outbox().send(server->local().at(0), text("x"));
+    REQUIRE(server->step(keeper, Micros{}));
+    REQUIRE(keeper.received.size() == 1);
+    REQUIRE_FALSE(server->step(keeper, Micros{}));
+}
+
+TEST_CASE("batches keep the order and lose nothing", "[net][port]") {
+    auto server = UdpPort::open({{loopback(true), loopback(true)}});
+    auto client = UdpPort::open({{loopback(true)}});
+    REQUIRE(server);
+    REQUIRE(client);
+    Echo echo;
+    Echo keeper;
+    keeper.answers = false;
+    std::vector<Bytes> sent;
+    for (int round = 0; round < 3; ++round) {
+        // More than one batch, each datagram of its own size, over both sockets of the server.
+        for (std::size_t i = 0; i < 75; ++i) {
+            sent.push_back(Bytes(1 + i * 16, static_cast<std::byte>(sent.size())));
+            client->outbox().send(server->local().at(i / 40), sent.back());
+        }
+        REQUIRE(settle(
+            *server, echo, *client, keeper, [&] { return keeper.received.size() == sent.size(); }));
+    }
+    CHECK(server->status().datagrams_received == sent.size());
+    CHECK(server->status().datagrams_sent == sent.size());
+    // The sockets are two streams; each keeps its order.
+    std::size_t first = 0;
+    std::size_t second = 0;
+    for (const Bytes& datagram : keeper.received) {
+        const bool of_first = datagram.size() <= 1 + 39 * 16;
+        std::size_t& at = of_first ? first : second;
+        const std::size_t expected =
+            of_first ? at / 40 * 75 + at % 40 : at / 35 * 75 + 40 + at % 35;
+        REQUIRE(datagram == sent.at(expected));
+        ++at;
+    }
+}
+
 TEST_CASE("oversized datagrams and refusals by the system are counted, not fatal", "[net][port]") {
     auto server = UdpPort::open({{loopback(true)}});
     REQUIRE(server);

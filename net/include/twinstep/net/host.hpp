@@ -92,6 +92,8 @@ public:
     /// Forgets a match that has ended and whose peers are gone.
     void close_match(MatchId id);
 
+    /// A hint that this datagram is received soon: fetches its peer's state. Changes nothing.
+    void expect(ByteView datagram) const;
     /// Takes one datagram. Wall clock seconds are needed for tokens only.
     void receive(Micros now, const Address& from, ByteView datagram, Outbox& out);
     /// Runs timers and matches; sends what is due.

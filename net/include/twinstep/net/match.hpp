@@ -128,6 +128,14 @@ public:
     }
 };
 
+/// Who calls the match when it wants to be called.
+class WakeListener {
+public:
+    virtual ~WakeListener() = default;
+    /// next_wake() may say something else from now on; it is to be asked after the match's call.
+    virtual void on_wake_changed() = 0;
+};
+
 /// How a match is doing; counters only grow.
 struct MatchStatus {
     std::uint64_t ticks_closed = 0;
@@ -173,10 +181,16 @@ public:
     /// One frame of a peer. Errors: what the peer must be closed for.
     Result<void> receive(Micros now, PeerIndex peer, const wire::Frame& frame);
 
+    /// A hint that a frame of this peer is received soon: fetches its state. Changes nothing.
+    void expect(PeerIndex peer) const;
+
     /// Closes the ticks that are due, moves states and timers on.
     void advance(Micros now);
     /// When advance has something to do.
     Micros next_wake() const;
+    /// `listener` is told of every change of next_wake(), whoever makes it; null: nobody. It
+    /// outlives the match.
+    void listen(WakeListener* listener);
 
     /// Replaces `plaintext` by the frames of the next packet for this peer; false: nothing is to be
     /// sent now. To be called after advance and after receive until it says false.

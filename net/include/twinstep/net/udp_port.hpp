@@ -52,6 +52,11 @@ bool is_unspecified(const Address& address);
 class Machine {
 public:
     virtual ~Machine() = default;
+
+    /// A datagram that is received soon. A hint and nothing else: what belongs to it can be fetched
+    /// from memory while others are worked on.
+    virtual void expect(ByteView datagram) { static_cast<void>(datagram); }
+
     virtual void receive(Micros now, const Address& from, ByteView datagram, Outbox& out) = 0;
     virtual void advance(Micros now, Outbox& out) = 0;
     virtual Micros next_wake() const = 0;
@@ -63,6 +68,12 @@ class Driven final : public Machine {
 public:
     explicit Driven(T& machine)
         : machine_(machine) {}
+
+    void expect(ByteView datagram) override {
+        if constexpr (requires { machine_.expect(datagram); }) {
+            machine_.expect(datagram);
+        }
+    }
 
     void receive(Micros now, const Address& from, ByteView datagram, Outbox& out) override {
         machine_.receive(now, from, datagram, out);

@@ -290,6 +290,11 @@ struct Ticks {
 /// call.
 class BundleWriter {
 public:
+    /// Takes all memory that bodies of at most `bytes_max` bytes will need, for so many slots with
+    /// values of at most `value_bytes_max` bytes: nothing is allocated for frames without events.
+    void reserve(std::size_t slots, std::size_t value_bytes_max, std::size_t bytes_max);
+    std::size_t memory_bytes() const;
+
     /// Encodes frames (in their one encoding) into `target`, replacing it; takes as many as fit
     /// into `bytes_max`, at most window_ticks_max, and returns how many that were: 0, and an empty
     /// target, if the first does not fit. Errors: those of decode_frame; limit_exceeded for more
