@@ -3,6 +3,7 @@
 #include "net/fleet.hpp"
 #include "net/relay.hpp"
 #include "net/socket.hpp"
+#include "net/worker.hpp"
 
 #include "twinstep/net/udp_port.hpp"
 
@@ -37,10 +38,12 @@ public:
     std::vector<Micros> late;
 };
 
-/// All clients in one thread, each with a socket of its own.
+/// All clients in one thread, each with a socket of its own. They stand for other machines, so they
+/// have a processor of their own where there are two.
 void play_all(const net::Address& server,
               std::atomic<bool>& stop,
               std::atomic<std::size_t>& playing) {
+    stay_on(0);
     constexpr std::size_t count = std::size_t{matches} * players_each;
     std::vector<UdpSocket> sockets(count);
     std::vector<std::unique_ptr<Player>> players;
@@ -80,7 +83,10 @@ bool lateness_row(Report& report) {
     std::atomic<std::size_t> playing = 0;
     std::thread clients([&] { play_all(port.local().front(), stop, playing); });
     auto driven = net::drive(host);
-    std::thread server([&] { port.run(driven); });
+    std::thread server([&] {
+        stay_on(1);
+        port.run(driven);
+    });
     bool all_play = false;
     for (int tries = 0; tries < 100 && !all_play; ++tries) {
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
