@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Builds the twinstep command for other CPUs and proves there, emulated, that recordings replay.
-#   cross.sh [PRESET...]   default: aarch64-linux s390x-linux
+# Builds the twinstep command for other CPUs and systems and proves there that recordings replay.
+#   cross.sh [PRESET...]   default: aarch64-linux s390x-linux x86_64-windows
 # For each target: the known answers; one recording of each game verified; the beginning of the same
 # sessions recorded anew, which must have the same inputs and hashes; and the recording that must fail,
 # which must fail with the exit code of a divergence.
@@ -66,9 +66,12 @@ check_target() {
     step "passed"
 }
 
+# Wine keeps its folders here instead of in the home of whoever runs this.
+export WINEDEBUG="${WINEDEBUG:--all}" WINEPREFIX="${WINEPREFIX:-$PWD/build/wine}"
+mkdir -p "$WINEPREFIX"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
-[[ $# != 0 ]] || set -- aarch64-linux s390x-linux
+[[ $# != 0 ]] || set -- aarch64-linux s390x-linux x86_64-windows
 for preset in "$@"; do
     check_target
 done

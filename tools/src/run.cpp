@@ -117,6 +117,8 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     CLI::App app("Deterministic replay: record, replay and prove every tick.", context.program());
     app.set_version_flag("--version", std::string("twinstep ") + version_text);
     app.require_subcommand(1);
+    // On Windows /tmp/a.twin would be an option.
+    app.allow_windows_style_options(false);
     declare_games(app, context, action);
     declare_record(app, context, action);
     declare_play(app, context, action);
