@@ -10,8 +10,6 @@ namespace twinstep::net {
 
 namespace {
 
-constexpr std::uint32_t slowest_bytes_per_s = 1024;
-
 /// The other side's text, safe to be shown in one line.
 std::string clean(std::string_view text) {
     std::string cleaned(text.substr(0, wire::close_text_bytes_max));

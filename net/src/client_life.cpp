@@ -13,8 +13,6 @@ namespace twinstep::net {
 namespace {
 
 constexpr std::uint32_t close_packets = 5;
-/// A transfer has until the server's patience ends; ours is the longest there is.
-constexpr std::uint32_t slowest_bytes_per_s = 1024;
 /// Longest part of a manifest's value that is shown.
 constexpr std::size_t shown_bytes_max = 48;
 

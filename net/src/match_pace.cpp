@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t look_every_ticks = 16;
 constexpr std::uint64_t measure_ticks = 64;
 constexpr std::uint32_t raise_most_ticks = 4;
-constexpr Micros lower_after = seconds(5);
+constexpr Micros lower_pace_after = seconds(5);
 constexpr Micros behind_long = seconds(2);
 constexpr Micros behind_much = milliseconds(250);
 constexpr Micros behind_little = milliseconds(100);
@@ -88,7 +88,7 @@ void Match::Impl::adapt_delay(Micros now) {
             std::min<std::int64_t>((missing + period - 1) / period, raise_most_ticks));
         set_delay(now, std::min<std::uint32_t>(pace.delay + more, settings.delay_ticks_max));
     } else if (least * 1000 > period * 5 / 2 && pace.delay > settings.delay_ticks_min &&
-               now - pace.changed >= lower_after) {
+               now - pace.changed >= lower_pace_after) {
         set_delay(now, pace.delay - 1);
     }
 }

@@ -28,10 +28,10 @@ constexpr std::size_t claims_bytes = token_bytes - nonce_bytes - wire::tag_bytes
 static_assert(claims_bytes == 216);
 
 using Claims = std::array<std::byte, claims_bytes>;
-using AssociatedData = std::array<std::byte, 15>;
+using TokenAssociatedData = std::array<std::byte, 15>;
 
-AssociatedData associated_data() {
-    AssociatedData data;
+TokenAssociatedData associated_data() {
+    TokenAssociatedData data;
     const auto name = std::as_bytes(std::span("twinstep.token", 14));
     std::copy(name.begin(), name.end(), data.begin());
     data[14] = std::byte{wire::version_major};
@@ -101,7 +101,7 @@ Result<SealedToken> seal_token(const TokenClaims& claims,
     Bytes plain;
     plain.reserve(claims_bytes); // Growth would leave keys behind in freed memory.
     encode_claims(claims, plain);
-    const AssociatedData data = associated_data();
+    const TokenAssociatedData data = associated_data();
     crypto_aead_xchacha20poly1305_ietf_encrypt(raw(token.data() + nonce_bytes),
                                                nullptr,
                                                raw(plain.data()),
@@ -123,7 +123,7 @@ Result<TokenClaims> open_token([[maybe_unused]] const SealedToken& token,
 #if TWINSTEP_NET_CRYPTO
     ensure_sodium();
     Claims plain;
-    const AssociatedData data = associated_data();
+    const TokenAssociatedData data = associated_data();
     if (crypto_aead_xchacha20poly1305_ietf_decrypt(raw(plain.data()),
                                                    nullptr,
                                                    nullptr,

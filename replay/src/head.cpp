@@ -72,9 +72,9 @@ Result<Manifest> read_manifest(Window& window, Bytes& covered) {
         return fail(Error(Errc::limit_exceeded, "manifest.size").at(start));
     }
     // In pieces, so that only bytes that are there are ever allocated for.
-    std::size_t missing = sizeof(length) + length + manifest_check_bytes;
-    while (missing > 0) {
-        const Result<ByteView> piece = peek(window, std::min(missing, record_bytes_max));
+    std::size_t bytes_missing = sizeof(length) + length + manifest_check_bytes;
+    while (bytes_missing > 0) {
+        const Result<ByteView> piece = peek(window, std::min(bytes_missing, record_bytes_max));
         if (!piece) {
             return fail(piece.error());
         }
@@ -82,7 +82,7 @@ Result<Manifest> read_manifest(Window& window, Bytes& covered) {
             return cut("manifest", 0);
         }
         covered.insert(covered.end(), piece->begin(), piece->end());
-        missing -= piece->size();
+        bytes_missing -= piece->size();
         window.skip(piece->size());
     }
     const ByteView bytes = ByteView(covered).subspan(preamble_bytes + sizeof(length), length);

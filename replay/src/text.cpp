@@ -13,7 +13,7 @@ namespace twinstep::replay {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string short_hex(std::uint32_t value) {
     constexpr std::size_t upper_digits = 8;
@@ -28,7 +28,7 @@ public:
     void end_section() override {}
 
     void begin_object(std::string_view name, bool list) override {
-        open_.push_back({std::string(name), list ? Json::array() : Json::object()});
+        open_.push_back({std::string(name), list ? OrderedJson::array() : OrderedJson::object()});
     }
 
     void end_object() override {
@@ -60,15 +60,15 @@ public:
         put(name, twinstep::to_string(value));
     }
 
-    Json take() { return std::move(root_); }
+    OrderedJson take() { return std::move(root_); }
 
 private:
     struct Node {
         std::string name;
-        Json value;
+        OrderedJson value;
     };
 
-    void put(std::string_view name, Json value) {
+    void put(std::string_view name, OrderedJson value) {
         if (open_.empty()) {
             root_ = std::move(value);
         } else if (open_.back().value.is_array()) {
@@ -83,11 +83,11 @@ private:
     }
 
     std::vector<Node> open_;
-    Json root_;
+    OrderedJson root_;
 };
 
-Json slots_of(const TickFrame& frame) {
-    Json slots = Json::array();
+OrderedJson slots_of(const TickFrame& frame) {
+    OrderedJson slots = OrderedJson::array();
     for (std::uint16_t i = 0; i < frame.slot_count(); ++i) {
         const SlotInput& input = frame.at(Slot{i});
         if (!input.present) {
@@ -101,10 +101,10 @@ Json slots_of(const TickFrame& frame) {
     return slots;
 }
 
-Json events_of(const TickFrame& frame) {
-    Json events = Json::array();
+OrderedJson events_of(const TickFrame& frame) {
+    OrderedJson events = OrderedJson::array();
     for (const Event& event : frame.events()) {
-        Json line{{"kind", static_cast<unsigned>(event.kind)}};
+        OrderedJson line{{"kind", static_cast<unsigned>(event.kind)}};
         if (event.has_slot) {
             line["slot"] = event.slot.value;
         }
@@ -114,37 +114,37 @@ Json events_of(const TickFrame& frame) {
     return events;
 }
 
-Json fields_of(const TickFrame& frame, const Simulation& simulation) {
-    Json fields = Json::array();
+OrderedJson fields_of(const TickFrame& frame, const Simulation& simulation) {
+    OrderedJson fields = OrderedJson::array();
     for (std::uint16_t i = 0; i < frame.slot_count(); ++i) {
         JsonVisitor visitor;
         const bool decoded = frame.at(Slot{i}).present &&
                              simulation.visit_input(frame.input(Slot{i}), visitor).has_value();
-        fields.push_back(decoded ? visitor.take() : Json(nullptr));
+        fields.push_back(decoded ? visitor.take() : OrderedJson(nullptr));
     }
     return fields;
 }
 
-Json head_line(const Head& head) {
-    Json manifest = Json::object();
+OrderedJson head_line(const Head& head) {
+    OrderedJson manifest = OrderedJson::object();
     for (const auto& [key, value] : head.manifest) {
         manifest[key] = value;
     }
-    return Json{{"type", "head"},
-                {"major", format_major},
-                {"minor", head.minor},
-                {"compatible", head.compatible},
-                {"read_only", head.read_only},
-                {"session", to_hex(head.session)},
-                {"manifest", std::move(manifest)}};
+    return OrderedJson{{"type", "head"},
+                       {"major", format_major},
+                       {"minor", head.minor},
+                       {"compatible", head.compatible},
+                       {"read_only", head.read_only},
+                       {"session", to_hex(head.session)},
+                       {"manifest", std::move(manifest)}};
 }
 
-Json tick_line(const TickRecord& tick, const ExportOptions& options) {
-    Json line{{"type", "tick"},
-              {"tick", std::to_string(tick.tick.value)},
-              {"hash", short_hex(tick.hash)},
-              {"sections", to_hex(tick.section_bytes)},
-              {"slots", slots_of(*tick.frame)}};
+OrderedJson tick_line(const TickRecord& tick, const ExportOptions& options) {
+    OrderedJson line{{"type", "tick"},
+                     {"tick", std::to_string(tick.tick.value)},
+                     {"hash", short_hex(tick.hash)},
+                     {"sections", to_hex(tick.section_bytes)},
+                     {"slots", slots_of(*tick.frame)}};
     if (!tick.frame->events().empty()) {
         line["events"] = events_of(*tick.frame);
     }
@@ -154,19 +154,19 @@ Json tick_line(const TickRecord& tick, const ExportOptions& options) {
     return line;
 }
 
-Json chunk_end_line(const ChunkEnd& end,
-                    const std::vector<std::string>& names,
-                    const ExportOptions& options) {
-    Json sections = Json::object();
+OrderedJson chunk_end_line(const ChunkEnd& end,
+                           const std::vector<std::string>& names,
+                           const ExportOptions& options) {
+    OrderedJson sections = OrderedJson::object();
     for (std::size_t i = 0; i < names.size(); ++i) {
         sections[names[i]] = twinstep::to_hex(end.sections[i]);
     }
-    Json line{{"type", "chunk_end"},
-              {"chunk", end.number},
-              {"first", std::to_string(end.first.value)},
-              {"last", std::to_string(end.last.value)},
-              {"state", twinstep::to_hex(end.state)},
-              {"sections", std::move(sections)}};
+    OrderedJson line{{"type", "chunk_end"},
+                     {"chunk", end.number},
+                     {"first", std::to_string(end.first.value)},
+                     {"last", std::to_string(end.last.value)},
+                     {"state", twinstep::to_hex(end.state)},
+                     {"sections", std::move(sections)}};
     if (options.proofs) {
         line["previous"] = twinstep::to_hex(end.previous);
         line["digest"] = twinstep::to_hex(end.digest);
@@ -174,14 +174,14 @@ Json chunk_end_line(const ChunkEnd& end,
     return line;
 }
 
-Json record_line(const Record& record, const Reader& reader, const ExportOptions& options) {
+OrderedJson record_line(const Record& record, const Reader& reader, const ExportOptions& options) {
     switch (record.kind) {
     case RecordKind::tick:
         return tick_line(record.tick, options);
     case RecordKind::chunk_end:
         return chunk_end_line(record.chunk_end, reader.sections(), options);
     case RecordKind::trailer: {
-        Json line{{"type", "trailer"}, {"ticks", std::to_string(reader.ticks())}};
+        OrderedJson line{{"type", "trailer"}, {"ticks", std::to_string(reader.ticks())}};
         if (options.proofs) {
             line["chain"] = twinstep::to_hex(reader.chain());
         }
@@ -191,7 +191,8 @@ Json record_line(const Record& record, const Reader& reader, const ExportOptions
     case RecordKind::end:
         break;
     }
-    return Json{{"type", "record"}, {"tag", record.tag}, {"payload", to_hex(record.payload)}};
+    return OrderedJson{
+        {"type", "record"}, {"tag", record.tag}, {"payload", to_hex(record.payload)}};
 }
 
 } // namespace
@@ -208,12 +209,12 @@ Result<void> export_text(Reader& reader, const LineSink& sink, const ExportOptio
         if (record->kind == RecordKind::end) {
             return {};
         }
-        Json line = record_line(*record, reader, options);
+        OrderedJson line = record_line(*record, reader, options);
         if (options.proofs) {
             line["check"] = short_hex(record->check);
         }
         // Values that a simulation shows may be any bytes; everything else is UTF-8 already.
-        const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
+        const std::string text = line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
         if (auto written = sink(text); !written) {
             return written;
         }

@@ -49,12 +49,6 @@ const Bytes& honest_bytes() {
     return bytes;
 }
 
-void require(bool kept, const char* what) {
-    if (!kept) {
-        broken_promise(what);
-    }
-}
-
 wire::BlobOffer offer_of(Script& script) {
     const unsigned shape = script.byte();
     const auto kind = (shape & 1U) != 0 ? wire::BlobKind::manifest : wire::BlobKind::snapshot;

@@ -19,8 +19,8 @@ using namespace twinstep::net::wire;
 
 namespace {
 
-constexpr std::size_t steps_max = 200;
-constexpr std::uint16_t slots = 2;
+constexpr std::size_t client_steps_max = 200;
+constexpr std::uint16_t client_slots = 2;
 constexpr std::size_t input_bytes = 5;
 
 Address server_address() {
@@ -30,15 +30,15 @@ Address server_address() {
     return address;
 }
 
-class World final : public Outbox {
+class ClientWorld final : public Outbox {
 public:
-    World()
+    ClientWorld()
         : entropy_(1) {
         PlayerSettings settings;
         settings.client.server = server_address();
         settings.client.mode = Mode::plain;
         settings.client.neutral = Bytes(input_bytes);
-        settings.client.proposal.slots = slots;
+        settings.client.proposal.slots = client_slots;
         settings.client.snapshot_bytes_max = 64 * 1024;
         settings.sample = [](Tick, Bytes& input) { input.assign(input_bytes, std::byte{1}); };
         auto player = Player::create(std::move(settings), make_simulation<ToyGame>(), entropy_);
@@ -53,7 +53,7 @@ public:
         advance(0);
         give(cookie());
         give(accept(shape));
-        for (std::size_t steps = 0; tape.more() && steps < steps_max; ++steps) {
+        for (std::size_t steps = 0; tape.more() && steps < client_steps_max; ++steps) {
             step(tape.byte(), tape);
         }
     }
@@ -130,7 +130,7 @@ private:
         payload.match_id = 1;
         payload.has_slot = (shape & 1U) == 0;
         payload.slot.value = shape >> 1U & 1U;
-        payload.slots = slots;
+        payload.slots = client_slots;
         payload.tick_rate = TickRate(50);
         payload.next_tick = (shape & 4U) != 0 ? 20 : 0;
         payload.authority = (shape & 8U) != 0 ? Authority::relay : Authority::simulation;
@@ -140,7 +140,7 @@ private:
         const Bytes neutral(input_bytes);
         payload.neutral = neutral;
         context_.neutral = neutral;
-        context_.slots = slots;
+        context_.slots = client_slots;
         Bytes bytes;
         encode(payload, bytes);
         Bytes datagram;
@@ -175,7 +175,7 @@ private:
     void manifest() {
         const auto simulation = make_simulation<ToyGame>();
         Setup setup;
-        setup.slots = slots;
+        setup.slots = client_slots;
         Bytes bytes;
         ByteWriter writer(bytes);
         writer.varint(input_bytes);
@@ -189,8 +189,8 @@ private:
         std::vector<ByteView> views;
         TickFrame frame;
         for (std::size_t i = 0; i < frames.size(); ++i) {
-            frame.reset(Tick{next_ + i}, slots);
-            for (std::uint16_t slot = 0; slot < slots; ++slot) {
+            frame.reset(Tick{next_ + i}, client_slots);
+            for (std::uint16_t slot = 0; slot < client_slots; ++slot) {
                 frame.set_input(Slot{slot}, Bytes(input_bytes), (shape >> slot & 1U) != 0);
             }
             if ((shape & 4U) != 0) {
@@ -242,7 +242,7 @@ private:
         if (shape % 2 == 0) {
             const auto simulation = make_simulation<ToyGame>();
             Setup setup;
-            setup.slots = slots;
+            setup.slots = client_slots;
             require(simulation->reset(setup).has_value(), "no simulation");
             simulation->save(bytes);
         }
@@ -291,7 +291,7 @@ private:
 } // namespace
 
 void fuzz_client(ByteView bytes) {
-    World world;
+    ClientWorld world;
     world.run(Tape(bytes));
 }
 

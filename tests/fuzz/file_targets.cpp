@@ -14,16 +14,6 @@
 using namespace twinstep;
 using namespace twinstep::replay;
 
-namespace {
-
-void require(bool kept, const char* what) {
-    if (!kept) {
-        broken_promise(what);
-    }
-}
-
-} // namespace
-
 void fuzz_tick_frame(ByteView bytes) {
     TickFrame frame;
     if (decode_frame(bytes, frame)) {

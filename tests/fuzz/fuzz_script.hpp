@@ -12,12 +12,6 @@
 
 namespace twinstep {
 
-inline void require(bool kept, const char* what) {
-    if (!kept) {
-        broken_promise(what);
-    }
-}
-
 /// Bytes taken off the front; zeros once there are none.
 class Tape {
 public:

@@ -21,6 +21,12 @@ std::span<const FuzzTarget> fuzz_targets();
 /// Ends the program: what is promised for any bytes does not hold for these.
 [[noreturn]] void broken_promise(const char* what);
 
+inline void require(bool kept, const char* what) {
+    if (!kept) {
+        broken_promise(what);
+    }
+}
+
 void fuzz_handshake(twinstep::ByteView bytes);
 void fuzz_packet(twinstep::ByteView bytes);
 void fuzz_runs(twinstep::ByteView bytes);

@@ -21,7 +21,7 @@ using namespace twinstep::net::wire;
 
 namespace {
 
-constexpr std::size_t steps_max = 300;
+constexpr std::size_t host_steps_max = 300;
 
 /// A host and a match for so few may hold that much: tables, ring, a snapshot.
 constexpr std::size_t memory_max = std::size_t{8} << 20U;
@@ -52,9 +52,9 @@ struct Endpoint {
     std::uint32_t sequence = 0;
 };
 
-class World final : public MatchEvents, public Outbox {
+class HostWorld final : public MatchEvents, public Outbox {
 public:
-    World()
+    HostWorld()
         : entropy_(1)
         , manifest_(some_manifest()) {
         for (std::size_t i = 0; i < endpoints_.size(); ++i) {
@@ -77,7 +77,7 @@ public:
     }
 
     void run(Tape tape) {
-        for (std::size_t steps = 0; tape.more() && steps < steps_max; ++steps) {
+        for (std::size_t steps = 0; tape.more() && steps < host_steps_max; ++steps) {
             const unsigned what = tape.byte();
             step(what % 10, endpoints_[what / 10 % endpoints_.size()], tape);
             require(host_->status().peers <= endpoints_.size() * 2, "more peers than endpoints");
@@ -283,7 +283,7 @@ private:
 } // namespace
 
 void fuzz_host(ByteView bytes) {
-    World world;
+    HostWorld world;
     world.run(Tape(bytes));
 }
 

@@ -15,7 +15,7 @@ using namespace twinstep::net;
 
 namespace {
 
-constexpr std::uint32_t pace = 256 * 1024;
+constexpr std::uint32_t pace_bytes_per_s = 256 * 1024;
 
 struct Line {
     std::size_t loss_percent = 0;
@@ -91,11 +91,11 @@ Outcome transfer(std::size_t size, const Line& line, TestRandom& random) {
     const auto offer = make_blob_offer(1, wire::BlobKind::snapshot, Tick{77}, *bytes, 5);
     BlobSender sender;
     BlobReceiver receiver;
-    receiver.expect(wire::BlobKind::snapshot, wire::snapshot_bytes_max, pace);
+    receiver.expect(wire::BlobKind::snapshot, wire::snapshot_bytes_max, pace_bytes_per_s);
     Way down(line, random);
     Way up(line, random);
     Outcome outcome;
-    sender.start(Micros{}, offer, bytes, pace);
+    sender.start(Micros{}, offer, bytes, pace_bytes_per_s);
     outcome.chunks = sender.chunks();
     Bytes frame;
     for (Micros now{}; now < seconds(120); now = now + Micros{16'667}) {
@@ -165,8 +165,10 @@ TEST_CASE("the pace is never exceeded over any second", "[net]") {
     TestRandom random;
     const auto bytes = some_bytes(3 << 20, random);
     BlobSender sender;
-    sender.start(
-        Micros{}, make_blob_offer(1, wire::BlobKind::snapshot, Tick{0}, *bytes, 0), bytes, pace);
+    sender.start(Micros{},
+                 make_blob_offer(1, wire::BlobKind::snapshot, Tick{0}, *bytes, 0),
+                 bytes,
+                 pace_bytes_per_s);
     std::deque<std::pair<Micros, std::size_t>> last_second;
     std::size_t in_last = 0;
     std::size_t most = 0;
@@ -188,8 +190,8 @@ TEST_CASE("the pace is never exceeded over any second", "[net]") {
         most = std::max(most, in_last);
         REQUIRE(sender.on_ack(now, {1, arrived, {}}));
     }
-    CHECK(most > pace * 95 / 100);
-    CHECK(most < pace + pace / 20 + 1200);
+    CHECK(most > pace_bytes_per_s * 95 / 100);
+    CHECK(most < pace_bytes_per_s + pace_bytes_per_s / 20 + 1200);
 }
 
 TEST_CASE("blobs of any size arrive whole over any line, nearly always in time",
@@ -230,7 +232,7 @@ TEST_CASE("several senders together keep within the shared budget", "[net]") {
         sender.start(Micros{},
                      make_blob_offer(++id, wire::BlobKind::snapshot, Tick{0}, *bytes, 0),
                      bytes,
-                     pace);
+                     pace_bytes_per_s);
     }
     Bytes frame;
     std::size_t total = 0;
@@ -257,7 +259,7 @@ TEST_CASE("a blob the receiver has from before is done at once", "[net]") {
     const auto bytes = some_bytes(5'000, random);
     const auto offer = make_blob_offer(9, wire::BlobKind::manifest, Tick{0}, *bytes, 0);
     BlobSender sender;
-    sender.start(Micros{}, offer, bytes, pace);
+    sender.start(Micros{}, offer, bytes, pace_bytes_per_s);
     REQUIRE(sender.on_ack(Micros{1}, {9, sender.chunks(), 0}));
     CHECK(sender.done());
     CHECK_FALSE(sender.active());
@@ -269,13 +271,13 @@ TEST_CASE("the last acknowledgement may be lost", "[net]") {
     const auto bytes = some_bytes(700, random);
     const auto offer = make_blob_offer(1, wire::BlobKind::snapshot, Tick{3}, *bytes, 0);
     BlobReceiver receiver;
-    receiver.expect(wire::BlobKind::snapshot, 10'000, pace);
+    receiver.expect(wire::BlobKind::snapshot, 10'000, pace_bytes_per_s);
     REQUIRE(receiver.on_offer(Micros{}, offer));
     REQUIRE(receiver.on_chunk(Micros{1}, {1, 0, *bytes}).value());
     Bytes frame;
     REQUIRE(receiver.compose_ack(Micros{2}, frame));
     REQUIRE(receiver.take() == *bytes);
-    receiver.expect(wire::BlobKind::snapshot, 10'000, pace);
+    receiver.expect(wire::BlobKind::snapshot, 10'000, pace_bytes_per_s);
     // Neither a repeated offer nor a repeated chunk is an error, and both are answered.
     for (const int what : {0, 1}) {
         frame.clear();

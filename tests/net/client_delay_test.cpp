@@ -37,9 +37,9 @@ struct Way {
 };
 
 /// A client's input side, two ways, and a server that closes a tick each period.
-class World {
+class DelayWorld {
 public:
-    World(Way up, Way down, std::uint64_t seed = test_seed())
+    DelayWorld(Way up, Way down, std::uint64_t seed = test_seed())
         : up_(std::move(up))
         , down_(std::move(down))
         , random_(seed) {
@@ -236,7 +236,7 @@ std::function<Micros(Micros)> step(std::int64_t before_ms, std::int64_t after_ms
 
 TEST_CASE("delay starts with round trip and two ticks, and nothing is ever late on a steady link",
           "[net][client][delay]") {
-    World world({constant(45), {}, 0}, {constant(45), {}, 0});
+    DelayWorld world({constant(45), {}, 0}, {constant(45), {}, 0});
     CHECK(world.feed.delay() == 6 + 2);
     world.run_until(seconds(20));
     CHECK(world.substituted == 0);
@@ -254,7 +254,7 @@ TEST_CASE("delay settles within two seconds after each step of latency and does 
     Way up{constant(30), {}, 0};
     Way down{constant(30), {}, 0};
     (downwards ? down : up).delay = step(30, after_ms, seconds(10));
-    World world(up, down);
+    DelayWorld world(up, down);
     world.run_until(seconds(10));
     const std::uint16_t before = world.feed.delay();
     const std::uint64_t late_before = world.substituted;
@@ -280,7 +280,7 @@ TEST_CASE("delay settles within two seconds after each step of latency and does 
 }
 
 TEST_CASE("delay comes down after the latency did", "[net][client][delay]") {
-    World world({step(120, 30, seconds(10)), {}, 0}, {constant(30), {}, 0});
+    DelayWorld world({step(120, 30, seconds(10)), {}, 0}, {constant(30), {}, 0});
     world.run_until(seconds(10));
     const std::uint16_t before = world.feed.delay();
     world.run_until(seconds(40));
@@ -296,9 +296,9 @@ TEST_CASE("delay stands still under jitter and loss once it has found the worst 
     TWINSTEP_SHOW_SEED();
     for (std::uint64_t run = 0; run < 8; ++run) {
         CAPTURE(run);
-        World world({constant(40), milliseconds(20), 5},
-                    {constant(40), milliseconds(20), 5},
-                    test_seed() + run);
+        DelayWorld world({constant(40), milliseconds(20), 5},
+                         {constant(40), milliseconds(20), 5},
+                         test_seed() + run);
         world.run_until(seconds(30));
         const std::size_t changes = world.delays.size();
         world.run_until(seconds(90));
@@ -319,7 +319,7 @@ TEST_CASE("every press is in at least one tick, whatever the delay does", "[net]
     const auto wandering = [levels](Micros now) {
         return levels[static_cast<std::size_t>(now.value / 3'000'000) % levels.size()];
     };
-    World world({wandering, milliseconds(5), 2}, {constant(30), milliseconds(5), 2});
+    DelayWorld world({wandering, milliseconds(5), 2}, {constant(30), milliseconds(5), 2});
     // Each sample is a press with its own number. Two that are merged get a new number, which
     // stands for both.
     std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> merged_from;
@@ -360,7 +360,7 @@ TEST_CASE("every press is in at least one tick, whatever the delay does", "[net]
 }
 
 TEST_CASE("a machine that stood still comes back with hardly more delay", "[net][client][delay]") {
-    World world({constant(40), {}, 0}, {constant(40), {}, 0});
+    DelayWorld world({constant(40), {}, 0}, {constant(40), {}, 0});
     world.run_until(seconds(10));
     const std::uint16_t before = world.feed.delay();
     world.frozen = true;
@@ -379,7 +379,7 @@ TEST_CASE("a machine that stood still comes back with hardly more delay", "[net]
 TEST_CASE("an outage of both ways leaves no lasting delay behind", "[net][client][delay]") {
     bool dead = false;
     const auto with_outage = [&dead](Micros) { return dead ? seconds(1000) : milliseconds(40); };
-    World world({with_outage, {}, 0}, {with_outage, {}, 0});
+    DelayWorld world({with_outage, {}, 0}, {with_outage, {}, 0});
     const auto outage = GENERATE(400, 1000, 5000);
     CAPTURE(outage);
     world.run_until(seconds(10));
@@ -397,7 +397,7 @@ TEST_CASE("an outage of both ways leaves no lasting delay behind", "[net][client
 }
 
 TEST_CASE("while the match stands, no input is given beyond the delay", "[net][client][delay]") {
-    World world({constant(40), {}, 0}, {constant(40), {}, 0});
+    DelayWorld world({constant(40), {}, 0}, {constant(40), {}, 0});
     world.run_until(seconds(5));
     world.standing = true;
     world.feed.set_standing(true);

@@ -37,9 +37,9 @@ public:
 };
 
 /// A relay host and players, 30 ms apart, with loss.
-class World {
+class MatchWorld {
 public:
-    World(wire::Mode mode, std::uint32_t lost_percent, std::uint16_t start_players = 2)
+    MatchWorld(wire::Mode mode, std::uint32_t lost_percent, std::uint16_t start_players = 2)
         : mode_(mode)
         , lost_percent_(lost_percent)
         , random_(test_seed())
@@ -137,7 +137,7 @@ public:
 private:
     class Way final : public Outbox {
     public:
-        Way(World& world, const Address& from)
+        Way(MatchWorld& world, const Address& from)
             : world_(world)
             , from_(from) {}
 
@@ -146,7 +146,7 @@ private:
         }
 
     private:
-        World& world_;
+        MatchWorld& world_;
         Address from_;
     };
 
@@ -225,7 +225,7 @@ TEST_CASE("two players play a match with equal states at every tick, in every mo
     if (mode != wire::Mode::plain && !has_crypto()) {
         return;
     }
-    World world(mode, 3);
+    MatchWorld world(mode, 3);
     auto& first = world.join();
     auto& second = world.join();
     world.run_for(seconds(20));
@@ -245,7 +245,7 @@ TEST_CASE("two players play a match with equal states at every tick, in every mo
 
 TEST_CASE("a player whose connection was lost comes back with its state", "[net][client][match]") {
     TWINSTEP_SHOW_SEED();
-    World world(wire::Mode::plain, 1);
+    MatchWorld world(wire::Mode::plain, 1);
     auto& first = world.join();
     auto& second = world.join();
     world.run_for(seconds(5));
@@ -279,7 +279,7 @@ TEST_CASE("a player whose connection was lost comes back with its state", "[net]
 TEST_CASE("a player who comes later and a spectator begin from another player's snapshot",
           "[net][client][match]") {
     TWINSTEP_SHOW_SEED();
-    World world(wire::Mode::plain, 2, 1);
+    MatchWorld world(wire::Mode::plain, 2, 1);
     auto& first = world.join();
     world.run_for(seconds(6));
     REQUIRE(first.keeper.hashes.size() > 200);
@@ -304,7 +304,7 @@ TEST_CASE("a player who comes later and a spectator begin from another player's 
 TEST_CASE("a player who asks for a snapshot goes on from there with equal states",
           "[net][client][match]") {
     TWINSTEP_SHOW_SEED();
-    World world(wire::Mode::plain, 1);
+    MatchWorld world(wire::Mode::plain, 1);
     auto& first = world.join();
     auto& second = world.join();
     world.run_for(seconds(6));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Games at the edge of what a game may be: exceptions, no input bytes, no state, no room left.
 #include "assertion_of.hpp"
+#include "hex.hpp"
 #include "toy_game.hpp"
 
 #include <catch2/catch.hpp>
@@ -13,11 +14,7 @@ using namespace twinstep;
 
 namespace {
 
-std::string text_of(const Result<void>& result) {
-    return result ? "ok" : to_string(result.error());
-}
-
-Bytes snapshot_of(Simulation& simulation) {
+Bytes saved_by(Simulation& simulation) {
     Bytes snapshot;
     simulation.save(snapshot);
     return snapshot;
@@ -158,7 +155,7 @@ TEST_CASE("a game that throws while it is set up leaves the session as it was", 
     GameSimulation<ThrowingGame> simulation;
     REQUIRE(simulation.reset({3, 1, {}}));
     REQUIRE(step_once(simulation) == "ok");
-    const Bytes before = snapshot_of(simulation);
+    const Bytes before = saved_by(simulation);
     const auto refused = [&](ThrowingGame::Where where) {
         const Throwing throwing(where);
         const std::string text = text_of(simulation.reset({4, 1, {}}));
@@ -172,14 +169,14 @@ TEST_CASE("a game that throws while it is set up leaves the session as it was", 
           std::pair("reset" + what + "an exception that is no std::exception", false));
     CHECK(simulation.setup().seed == 3);
     CHECK(simulation.tick() == Tick{1});
-    CHECK(snapshot_of(simulation) == before);
+    CHECK(saved_by(simulation) == before);
     CHECK(step_once(simulation) == "ok");
 }
 
 TEST_CASE("a game that throws while it is hashed can be hashed again", "[sim][fault]") {
     GameSimulation<ThrowingGame> simulation;
     REQUIRE(simulation.reset({3, 1, {}}));
-    const Hash128 expected = hash_snapshot(snapshot_of(simulation))->state;
+    const Hash128 expected = hash_snapshot(saved_by(simulation))->state;
     {
         const Throwing throwing(ThrowingGame::Where::saving);
         REQUIRE_THROWS_AS(simulation.hash(), std::runtime_error);
@@ -193,13 +190,13 @@ TEST_CASE("a snapshot of another seed is refused and changes nothing", "[sim][fa
     auto target = make_simulation<ToyGame>();
     REQUIRE(source->reset({8, 2, {}}));
     REQUIRE(target->reset({7, 2, {}}));
-    const Bytes before = snapshot_of(*target);
-    const Result<void> loaded = target->load(snapshot_of(*source));
+    const Bytes before = saved_by(*target);
+    const Result<void> loaded = target->load(saved_by(*source));
     REQUIRE_FALSE(loaded);
     CHECK(loaded.error().code == SimErrc::bad_setup);
     CHECK(text_of(loaded) == "random.draws.seed: the set-up is refused: the snapshot is of seed 8, "
                              "this session has 7");
-    CHECK(snapshot_of(*target) == before);
+    CHECK(saved_by(*target) == before);
 }
 
 TEST_CASE("an input of no bytes is an input", "[sim][unit]") {
@@ -221,7 +218,7 @@ TEST_CASE("a section may be empty, and a game may have no state of its own", "[s
     REQUIRE(simulation.reset({3, 1, {}}));
     CHECK(simulation.info().state_schema.starts_with("random={"));
     CHECK(simulation.hash().sections.size() == 1);
-    const Bytes snapshot = snapshot_of(simulation);
+    const Bytes snapshot = saved_by(simulation);
     CHECK(hash_snapshot(snapshot)->state == simulation.hash().state);
     CHECK(simulation.load(snapshot));
 }
@@ -229,7 +226,7 @@ TEST_CASE("a section may be empty, and a game may have no state of its own", "[s
 TEST_CASE("the last tick there is has no step", "[sim][fault]") {
     GameSimulation<StatelessGame> simulation;
     REQUIRE(simulation.reset({3, 1, {}}));
-    Bytes snapshot = snapshot_of(simulation);
+    Bytes snapshot = saved_by(simulation);
     constexpr std::size_t tick_offset = 6;
     for (std::size_t i = 0; i < 8; ++i) {
         snapshot[tick_offset + i] = static_cast<std::byte>(i < 7 ? 0xFF : 0x7F);
@@ -238,7 +235,7 @@ TEST_CASE("the last tick there is has no step", "[sim][fault]") {
     REQUIRE(simulation.load(snapshot));
     REQUIRE(simulation.tick() == Tick{tick_max - 1});
     CHECK(step_once(simulation) == "ok");
-    CHECK(simulation.load(snapshot_of(simulation)));
+    CHECK(simulation.load(saved_by(simulation)));
     CHECK(step_once(simulation).starts_with("tick: a limit is exceeded"));
     CHECK(simulation.tick() == Tick{tick_max});
 }

@@ -15,13 +15,13 @@ Manifest toy_manifest() {
     return make_manifest(make_simulation<ToyGame>()->info(), {7, 2, {{"map", "small"}, {"a", ""}}});
 }
 
-Bytes encoded(const Manifest& manifest) {
+Bytes encoded_manifest(const Manifest& manifest) {
     Bytes bytes;
     encode_manifest(manifest, bytes);
     return bytes;
 }
 
-std::string decode_text(std::string_view hex) {
+std::string refusal_of(std::string_view hex) {
     return text_of(decode_manifest(from_hex_text(hex)));
 }
 
@@ -59,18 +59,18 @@ TEST_CASE("a manifest says what decides a session", "[sim][golden]") {
 
 TEST_CASE("a manifest is a count and sorted texts, and reads back", "[sim][golden]") {
     const Manifest small{{"b", ""}, {"a", "xy"}};
-    REQUIRE(to_hex_text(encoded(small)) == "02"
-                                           "0161"
-                                           "027879"
-                                           "0162"
-                                           "00");
-    REQUIRE(*decode_manifest(encoded(small)) == small);
-    REQUIRE(*decode_manifest(encoded({})) == Manifest{});
-    REQUIRE(*decode_manifest(encoded(toy_manifest())) == toy_manifest());
+    REQUIRE(to_hex_text(encoded_manifest(small)) == "02"
+                                                    "0161"
+                                                    "027879"
+                                                    "0162"
+                                                    "00");
+    REQUIRE(*decode_manifest(encoded_manifest(small)) == small);
+    REQUIRE(*decode_manifest(encoded_manifest({})) == Manifest{});
+    REQUIRE(*decode_manifest(encoded_manifest(toy_manifest())) == toy_manifest());
     // Keys that only a later version knows are kept.
     Manifest later = toy_manifest();
     later["zebra.stripes"] = "40";
-    REQUIRE(*decode_manifest(encoded(later)) == later);
+    REQUIRE(*decode_manifest(encoded_manifest(later)) == later);
 }
 
 TEST_CASE("a set-up comes back out of its manifest", "[sim][unit]") {
@@ -107,23 +107,23 @@ TEST_CASE("the largest set-up that is accepted fits a manifest", "[sim][unit]") 
     }
     const auto toy = make_simulation<ToyGame>();
     REQUIRE(toy->reset(setup));
-    const Bytes manifest = encoded(make_manifest(toy->info(), setup));
+    const Bytes manifest = encoded_manifest(make_manifest(toy->info(), setup));
     REQUIRE(manifest.size() < manifest_bytes_max);
     REQUIRE(setup_of(*decode_manifest(manifest))->config == setup.config);
 }
 
 TEST_CASE("damaged manifests are refused", "[sim][fault]") {
-    REQUIRE(decode_text("") == "byte 0: manifest.count: the bytes end too early");
-    REQUIRE(decode_text("01 01") == "byte 2: manifest.key: the bytes end too early");
-    REQUIRE(decode_text("01 0161 05 78") == "byte 4: manifest.value: the bytes end too early");
-    REQUIRE(decode_text("01 00 00") == "byte 3: manifest.key: the value is not valid");
-    REQUIRE(decode_text("02 0162 00 0161 00") == "byte 7: manifest.key: the value is not valid");
-    REQUIRE(decode_text("02 0161 00 0161 00") == "byte 7: manifest.key: the value is not valid");
-    REQUIRE(decode_text("00 00") == "byte 1: manifest: bytes are left over");
-    REQUIRE(decode_text("8120") == "byte 0: manifest.count: a limit is exceeded");
-    REQUIRE(decode_text("01 818040") == "byte 1: manifest.key: a limit is exceeded");
+    REQUIRE(refusal_of("") == "byte 0: manifest.count: the bytes end too early");
+    REQUIRE(refusal_of("01 01") == "byte 2: manifest.key: the bytes end too early");
+    REQUIRE(refusal_of("01 0161 05 78") == "byte 4: manifest.value: the bytes end too early");
+    REQUIRE(refusal_of("01 00 00") == "byte 3: manifest.key: the value is not valid");
+    REQUIRE(refusal_of("02 0162 00 0161 00") == "byte 7: manifest.key: the value is not valid");
+    REQUIRE(refusal_of("02 0161 00 0161 00") == "byte 7: manifest.key: the value is not valid");
+    REQUIRE(refusal_of("00 00") == "byte 1: manifest: bytes are left over");
+    REQUIRE(refusal_of("8120") == "byte 0: manifest.count: a limit is exceeded");
+    REQUIRE(refusal_of("01 818040") == "byte 1: manifest.key: a limit is exceeded");
     REQUIRE(code_of(decode_manifest(Bytes(manifest_bytes_max + 1))) == SimErrc::limit_exceeded);
-    const Bytes bytes = encoded(toy_manifest());
+    const Bytes bytes = encoded_manifest(toy_manifest());
     for (std::size_t size = 0; size < bytes.size(); ++size) {
         REQUIRE(code_of(decode_manifest(ByteView(bytes).first(size))) == SimErrc::truncated);
     }
@@ -131,11 +131,11 @@ TEST_CASE("damaged manifests are refused", "[sim][fault]") {
 
 TEST_CASE("a manifest with any bit flipped is refused or encodes to exactly those bytes",
           "[sim][fault]") {
-    Bytes bytes = encoded(toy_manifest());
+    Bytes bytes = encoded_manifest(toy_manifest());
     for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
         bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
         const auto manifest = decode_manifest(bytes);
-        if (manifest && encoded(*manifest) != bytes) {
+        if (manifest && encoded_manifest(*manifest) != bytes) {
             FAIL("bit " << bit);
         }
         bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));

@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace detail {
+namespace assertion_detail {
 
 inline int assertion_pipe = -1;
 
-} // namespace detail
+} // namespace assertion_detail
 
 /// The expression of the assertion that `body` failed. "no assertion" if it came to its end,
 /// "no abort" if the process did not die of SIGABRT after the handler returned.
@@ -28,12 +28,13 @@ std::string assertion_of(Body&& body) {
     const pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        detail::assertion_pipe = ends[1];
+        assertion_detail::assertion_pipe = ends[1];
         // The test framework's own handler would report the crash as the test's.
         std::signal(SIGABRT, SIG_DFL);
         twinstep::set_assertion_handler([](const twinstep::AssertionFailure& failure) {
-            const ssize_t written =
-                write(detail::assertion_pipe, failure.expression.data(), failure.expression.size());
+            const ssize_t written = write(assertion_detail::assertion_pipe,
+                                          failure.expression.data(),
+                                          failure.expression.size());
             static_cast<void>(written);
         });
         body();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Count streams: what is read, what is refused and where, what a row says.
 #include "seeded.hpp"
+#include "usual.hpp"
 
 #include <twinstep/timer/count_stream.hpp>
 
@@ -12,16 +13,9 @@
 #include <vector>
 
 using namespace twinstep::timer;
+using namespace timer_test;
 
 namespace {
-
-constexpr std::int64_t t60 = 166'667;
-
-FixedStepConfig usual() {
-    FixedStepConfig config;
-    config.frequency_hz = 10'000'000;
-    return config;
-}
 
 std::vector<FrameRow> play(const std::string& text, const FixedStepConfig& config = usual()) {
     const auto tokens = parse_count_stream(text);

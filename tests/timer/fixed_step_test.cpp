@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // FixedStep: limits, overload modes, phase, scale, alpha, refusals and the ledger's identity.
 #include "throwing_contract.hpp"
+#include "usual.hpp"
 
 #include <twinstep/timer/fixed_step.hpp>
 
@@ -11,16 +12,9 @@
 #include <limits>
 
 using namespace twinstep::timer;
+using namespace timer_test;
 
 namespace {
-
-constexpr std::int64_t t60 = 166'667;
-
-FixedStepConfig usual() {
-    FixedStepConfig config;
-    config.frequency_hz = 10'000'000;
-    return config;
-}
 
 FixedStep make(const FixedStepConfig& config) {
     auto step = FixedStep::create(config);

@@ -2,6 +2,7 @@
 // GameTimer: reset, tick, pause, rebase, clamp and the lines of time.
 #include "seeded.hpp"
 #include "throwing_contract.hpp"
+#include "usual.hpp"
 
 #include <twinstep/timer/game_timer.hpp>
 
@@ -10,10 +11,10 @@
 #include <cstdint>
 
 using namespace twinstep::timer;
+using namespace timer_test;
 
 namespace {
 
-constexpr std::int64_t t60 = 166'667;
 constexpr std::int64_t second = 10'000'000;
 
 struct Fixture {

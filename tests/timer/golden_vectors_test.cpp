@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Golden vectors: known count streams and the exact steps they must give.
+#include "usual.hpp"
+
 #include <twinstep/timer/count_stream.hpp>
 
 #include <catch2/catch.hpp>
@@ -9,20 +11,13 @@
 #include <vector>
 
 using namespace twinstep::timer;
+using namespace timer_test;
 
 namespace {
 
-constexpr std::int64_t t60 = 166'667; // one 60 Hz frame at 10 MHz
-
 using Counts = std::vector<std::int64_t>;
 
-FixedStepConfig usual() {
-    FixedStepConfig config;
-    config.frequency_hz = 10'000'000;
-    return config;
-}
-
-std::vector<FrameRow> play(const Counts& deltas, const FixedStepConfig& config = usual()) {
+std::vector<FrameRow> play_deltas(const Counts& deltas, const FixedStepConfig& config = usual()) {
     std::string text;
     for (const std::int64_t delta : deltas) {
         text += std::to_string(delta) + "\n";
@@ -120,7 +115,7 @@ const std::vector<Vector>& short_vectors() {
 TEST_CASE("short golden vectors give their steps, alphas and drops", "[timer][golden]") {
     for (const Vector& vector : short_vectors()) {
         CAPTURE(vector.name);
-        const auto rows = play(vector.deltas);
+        const auto rows = play_deltas(vector.deltas);
         CHECK(steps_of(rows) == vector.steps);
         std::int64_t dropped_counts = 0;
         std::int64_t dropped_steps = 0;
@@ -144,11 +139,11 @@ TEST_CASE("short golden vectors give their steps, alphas and drops", "[timer][go
 }
 
 TEST_CASE("V1: thirds of a count come out at zero exactly", "[timer][golden]") {
-    CHECK(play({t60, t60, 166'666, t60, t60, 166'666}).back().alpha == 0.0);
+    CHECK(play_deltas({t60, t60, 166'666, t60, t60, 166'666}).back().alpha == 0.0);
 }
 
 TEST_CASE("V6: the span that went backwards is credited once", "[timer][golden]") {
-    const auto rows = play({t60, -50, t60 + 60});
+    const auto rows = play_deltas({t60, -50, t60 + 60});
     CHECK(rows[1].raw_counts == 0);
     CHECK(rows[2].raw_counts == t60 + 10);
     CHECK(rows.back().total_counts == 2 * t60 + 10);
@@ -163,7 +158,7 @@ TEST_CASE("V9: fifteen steps of intake are fifteen steps at every rate", "[timer
         config.max_frame_seconds = {1, 1};
         config.max_steps = 15;
         const std::int64_t step_counts = config.frequency_hz / rate;
-        const auto rows = play({15 * step_counts, 8 * step_counts}, config);
+        const auto rows = play_deltas({15 * step_counts, 8 * step_counts}, config);
         CHECK(rows[0].steps == 15);
         CHECK(rows[0].alpha == 0.0);
         CHECK(rows[1].steps == 8);
@@ -175,7 +170,7 @@ TEST_CASE("V11: half a step of phase removes boundary jitter", "[timer][golden]"
     auto config = usual();
     config.phase = Phase::half;
     const auto rows =
-        play({t60, 165'667, 167'667, 165'667, 167'667, 165'667, 167'667, t60}, config);
+        play_deltas({t60, 165'667, 167'667, 165'667, 167'667, 165'667, 167'667, t60}, config);
     CHECK(steps_of(rows) == Counts(8, 1));
 }
 
@@ -269,7 +264,7 @@ TEST_CASE("V20: 64 Hz under jitter runs one step, and two every 15 or 16 frames"
     auto config = usual();
     config.rate_hz = {64, 1};
     const Counts jitter{t60, 165'667, 167'667, 165'667, 167'667, 165'667, 167'667, t60};
-    const Counts steps = steps_of(play(repeat(jitter, 4), config));
+    const Counts steps = steps_of(play_deltas(repeat(jitter, 4), config));
     Counts twos;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         CHECK((steps[i] == 1 || steps[i] == 2));
@@ -285,7 +280,7 @@ TEST_CASE("V20: 64 Hz under jitter runs one step, and two every 15 or 16 frames"
 TEST_CASE("clumped millisecond clocks keep alpha still between their steps", "[timer][golden]") {
     Counts deltas(7, 0);
     deltas.push_back(150'000);
-    const auto rows = play(repeat(deltas, 2));
+    const auto rows = play_deltas(repeat(deltas, 2));
     Counts expected(16, 0);
     expected[15] = 1;
     CHECK(steps_of(rows) == expected);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exact reading and conversion of rationals.
 #include "checked_math.hpp"
+#include "refusal.hpp"
 
 #include <twinstep/timer/config.hpp>
 
@@ -12,10 +13,6 @@ namespace {
 
 constexpr bool is_digit(char c) {
     return c >= '0' && c <= '9';
-}
-
-tl::unexpected<ConfigError> refuse(ConfigFault fault, std::string_view field) {
-    return tl::make_unexpected(ConfigError{fault, field});
 }
 
 /// Requires num >= 0 and den > 0.

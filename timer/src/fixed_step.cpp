@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The exact ledger between counts and steps.
 #include "checked_math.hpp"
+#include "refusal.hpp"
 
 #include <twinstep/timer/contract.hpp>
 #include <twinstep/timer/fixed_step.hpp>
@@ -12,10 +13,6 @@
 
 namespace twinstep::timer {
 namespace {
-
-tl::unexpected<ConfigError> refuse(ConfigFault fault, std::string_view field) {
-    return tl::make_unexpected(ConfigError{fault, field});
-}
 
 bool is_scale_usable(std::int32_t scale_q16) {
     return scale_q16 >= time_scale_min_q16 && scale_q16 <= time_scale_max_q16;

@@ -75,7 +75,7 @@ CounterReport examine_counter() {
     return report;
 }
 
-Json to_json(const CounterReport& report) {
+Json counter_json(const CounterReport& report) {
     return {{"frequency_hz", json_integer(static_cast<std::uint64_t>(report.frequency_hz))},
             {"smallest_step_counts", report.smallest_step},
             {"read_ns", report.read_ns},
@@ -99,7 +99,7 @@ Exit examine(Context& context) {
                                  {"fingerprint", float_fingerprint()},
                                  {"control", control.known ? to_hex(control.bits) : "unknown"},
                                  {"as_the_step_wants_it", control == exact_float_control()}};
-    context.print({{"counter", to_json(counter)},
+    context.print({{"counter", counter_json(counter)},
                    {"float_environment", float_environment},
                    {"cpu",
                     {{"target", build.at("build.target")},

@@ -22,7 +22,7 @@ constexpr std::uint64_t count_file_bytes_max = std::uint64_t{64} << 20;
 constexpr std::uint64_t idle_frames_max = 10'000'000;
 
 template <class T>
-std::optional<T> whole_number(std::string_view text) {
+std::optional<T> parsed_number(std::string_view text) {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size()) {
@@ -69,7 +69,7 @@ Result<Cadence> Cadence::parse(const std::string& text) {
         return cadence;
     }
     if (text.starts_with("jitter:")) {
-        const auto seed = whole_number<std::uint64_t>(std::string_view(text).substr(7));
+        const auto seed = parsed_number<std::uint64_t>(std::string_view(text).substr(7));
         if (!seed) {
             return fail(bad_cadence(text));
         }
@@ -87,7 +87,7 @@ Result<Cadence> Cadence::parse(const std::string& text) {
         cadence.tokens_ = std::move(*tokens);
         return cadence;
     }
-    const auto rate = whole_number<std::uint64_t>(text);
+    const auto rate = parsed_number<std::uint64_t>(text);
     if (!rate || *rate == 0 || *rate > rate_hz_max) {
         return fail(bad_cadence(text));
     }

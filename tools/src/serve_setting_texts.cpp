@@ -177,7 +177,7 @@ Error unknown_key(std::string_view key, std::string origin) {
     return Error(net::NetErrc::bad_setting, std::string(key), hint).in(origin);
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
     constexpr std::string_view blank = " \t\r";
     const std::size_t first = text.find_first_not_of(blank);
     return first == std::string_view::npos
@@ -187,17 +187,17 @@ std::string_view trimmed(std::string_view text) {
 
 /// One value at the front of `rest`: quoted or bare. False: it cannot be read.
 bool take_value(std::string_view& rest, std::string& value) {
-    rest = trimmed(rest);
+    rest = without_blanks(rest);
     value.clear();
     if (!rest.starts_with('"')) {
         const std::size_t end = std::min(rest.find_first_of(",]#"), rest.size());
-        value = trimmed(rest.substr(0, end));
-        rest = trimmed(rest.substr(end));
+        value = without_blanks(rest.substr(0, end));
+        rest = without_blanks(rest.substr(end));
         return !value.empty() && value.find('"') == std::string::npos;
     }
     for (std::size_t at = 1; at < rest.size(); ++at) {
         if (rest[at] == '"') {
-            rest = trimmed(rest.substr(at + 1));
+            rest = without_blanks(rest.substr(at + 1));
             return true;
         }
         if (rest[at] == '\\') {
@@ -221,19 +221,19 @@ bool take_values(std::string_view rest, std::vector<std::string>& values) {
         values.push_back(value);
         return rest.empty() || rest.front() == '#';
     }
-    rest = trimmed(rest.substr(1));
+    rest = without_blanks(rest.substr(1));
     while (!rest.starts_with(']')) {
         if (!take_value(rest, value)) {
             return false;
         }
         values.push_back(value);
         if (rest.starts_with(',')) {
-            rest = trimmed(rest.substr(1));
+            rest = without_blanks(rest.substr(1));
         } else if (!rest.starts_with(']')) {
             return false;
         }
     }
-    rest = trimmed(rest.substr(1));
+    rest = without_blanks(rest.substr(1));
     return !values.empty() && (rest.empty() || rest.front() == '#');
 }
 
@@ -243,17 +243,17 @@ Result<SettingTexts> parse_setting_file(std::string_view text, const std::string
     SettingTexts texts;
     for (std::size_t number = 1; !text.empty(); ++number) {
         const std::size_t end = text.find('\n');
-        const std::string_view line = trimmed(text.substr(0, end));
+        const std::string_view line = without_blanks(text.substr(0, end));
         text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
         if (line.empty() || line.front() == '#') {
             continue;
         }
         const std::string origin = fmt::format("{}, line {}", path, number);
         const std::size_t equals = line.find('=');
-        const std::string key(trimmed(line.substr(0, equals)));
+        const std::string key(without_blanks(line.substr(0, equals)));
         SettingText found{{}, origin};
         if (equals == std::string_view::npos || key.empty() ||
-            !take_values(trimmed(line.substr(equals + 1)), found.values)) {
+            !take_values(without_blanks(line.substr(equals + 1)), found.values)) {
             return fail(Error(net::NetErrc::bad_setting, {}, "write key = value").in(origin));
         }
         if (find_setting(key) == nullptr) {
@@ -288,10 +288,10 @@ Result<SettingTexts> settings_of_environment() {
         SettingText found{{}, name};
         std::string_view rest = line.substr(equals + 1);
         while (spec->repeatable && rest.find(',') != std::string_view::npos) {
-            found.values.emplace_back(trimmed(rest.substr(0, rest.find(','))));
+            found.values.emplace_back(without_blanks(rest.substr(0, rest.find(','))));
             rest = rest.substr(rest.find(',') + 1);
         }
-        found.values.emplace_back(trimmed(rest));
+        found.values.emplace_back(without_blanks(rest));
         texts.emplace(key, std::move(found));
     }
     return texts;

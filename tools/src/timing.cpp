@@ -65,7 +65,7 @@ Result<timer::FixedStep> configure(const TimingOptions& options) {
     return *step;
 }
 
-Json to_json(const timer::FrameRow& row) {
+Json row_json(const timer::FrameRow& row) {
     return {{"raw_counts", std::to_string(row.raw_counts)},
             {"delta_seconds", row.delta_seconds},
             {"total_seconds", row.total_seconds},
@@ -94,7 +94,7 @@ Exit play_counts(Context& context, const TimingOptions& options) {
         const auto row = player.play(token);
         if (row) {
             ++frames;
-            context.print(to_json(*row));
+            context.print(row_json(*row));
             context.say(fmt::format("{:>15} {:>12.9f} {:>13.9f} {:>6} {:>9.6f} {:>8} {:>12}",
                                     row->raw_counts,
                                     row->delta_seconds,
