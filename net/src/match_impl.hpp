@@ -107,6 +107,8 @@ struct Match::Impl {
     // match_session.cpp: what is played
     /// Sizes everything for a session of `count` slots.
     void begin_session(std::uint16_t count);
+    /// Empties the ring; `next` is closed next.
+    void configure_ring(std::uint64_t next);
     void take_history();
     /// A relay's session from a player's proposal. False: it is not usable.
     bool take_manifest(Micros now, const Hash128& bringer, ByteView blob);

@@ -57,6 +57,18 @@ Match::Impl::Impl(MatchSettings given, MatchEvents& owner, Entropy& random)
     take_history();
 }
 
+void Match::Impl::configure_ring(std::uint64_t next) {
+    const auto& rate = settings.tick_rate;
+    const auto ticks =
+        static_cast<std::uint64_t>(settings.ring.value) * rate.num / rate.den / 1'000'000;
+    ring.configure({static_cast<std::size_t>(std::max<std::uint64_t>(ticks, 256)),
+                    next,
+                    slots,
+                    settings.input_bytes_max,
+                    settings.neutral,
+                    settings.id});
+}
+
 void Match::Impl::begin_session(std::uint16_t count) {
     slots = count;
     // A TICKS body holds at least one tick: its shapes, its inputs at their longest, its events.
@@ -71,13 +83,9 @@ void Match::Impl::begin_session(std::uint16_t count) {
                               settings.input_bytes_max);
         seat.owes_from = UINT64_MAX;
     }
-    const auto& rate = settings.tick_rate;
-    const auto ticks =
-        static_cast<std::uint64_t>(settings.ring.value) * rate.num / rate.den / 1'000'000;
-    ring.configure(static_cast<std::size_t>(std::max<std::uint64_t>(ticks, 256)), 0);
-    cache.configure(count, settings.input_bytes_max);
+    configure_ring(0);
     votes.configure(count, settings.hash_interval_ticks);
-    timeline.begin(Micros{}, Tick{0}, rate);
+    timeline.begin(Micros{}, Tick{0}, settings.tick_rate);
     open_tick();
     agenda.reserve(std::size_t{count} * 4 + 64);
     encoded.reserve(2048);
@@ -150,11 +158,7 @@ void Match::Impl::take_history() {
         // Match::create has decoded them all.
         static_cast<void>(decode_frame(bytes, past));
         if (ring.next() == ring.first()) {
-            const auto& rate = settings.tick_rate;
-            const auto ticks =
-                static_cast<std::uint64_t>(settings.ring.value) * rate.num / rate.den / 1'000'000;
-            ring.configure(static_cast<std::size_t>(std::max<std::uint64_t>(ticks, 256)),
-                           past.tick().value);
+            configure_ring(past.tick().value);
         }
         ring.push(bytes);
         for (const Event& event : past.events()) {

@@ -15,6 +15,7 @@ twinstep_add_tests(
         match_ticks_test.cpp
         match_wake_test.cpp
         server_simulation_test.cpp
+        tick_ring_test.cpp
     LIBRARIES twinstep::net twinstep::sim
 )
 # The pieces are private: their tests look into the module.

@@ -106,47 +106,6 @@ TEST_CASE("margin is the least of the last 128 ticks and forgets older ones",
     CHECK(margin == -1); // A microsecond late is late.
 }
 
-TEST_CASE("tick ring gives back what it was given until its bounds", "[net][match][unit]") {
-    TWINSTEP_SHOW_SEED();
-    TestRandom random;
-    for (const std::size_t ticks : {std::size_t{1}, std::size_t{7}, std::size_t{3000}}) {
-        TickRing ring;
-        const std::uint64_t first = tick_max - 100'000;
-        ring.configure(ticks, first);
-        std::deque<Bytes> expected;
-        for (int i = 0; i < 10'000; ++i) {
-            Bytes frame(1 + random.below(i % 100 == 0 ? 40'000 : 60));
-            for (std::byte& byte : frame) {
-                byte = static_cast<std::byte>(random.bits());
-            }
-            ring.push(frame);
-            expected.push_back(frame);
-            if (expected.size() > ticks) {
-                expected.pop_front();
-            }
-            REQUIRE(ring.next() - ring.first() == expected.size());
-            const std::size_t at = random.below(expected.size());
-            const ByteView held = ring.at(ring.first() + at);
-            REQUIRE(std::equal(held.begin(), held.end(), expected[at].begin(), expected[at].end()));
-        }
-        CHECK_FALSE(ring.covers(ring.first() - 1));
-        CHECK(ring.covers(ring.next()));
-        CHECK_FALSE(ring.covers(ring.next() + 1));
-    }
-}
-
-TEST_CASE("tick ring is bounded in bytes too", "[net][match][unit]") {
-    TickRing ring;
-    ring.configure(100'000, 0);
-    const Bytes large(60'000);
-    for (int i = 0; i < 2000; ++i) {
-        ring.push(large);
-    }
-    CHECK(ring.memory_bytes() < TickRing::bytes_max + (std::size_t{1} << 20U));
-    CHECK(ring.next() - ring.first() > 250);
-    CHECK(ring.at(ring.first()).size() == large.size());
-}
-
 TEST_CASE("names are cut to what may be shown", "[net][match][unit]") {
     CHECK(clean_name("Ada") == "Ada");
     CHECK(clean_name("a\nb\x1b[31mc") == "ab[31mc");

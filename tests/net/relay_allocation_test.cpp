@@ -40,7 +40,7 @@ MatchSettings match_settings(MatchId id) {
     settings.input_bytes_max = 4;
     settings.authority = Authority::relay;
     settings.neutral = Bytes(4);
-    settings.ring = seconds(5); // Full before counting begins: until then it takes blocks.
+    settings.ring = seconds(7); // Older ticks are packed; full before counting begins.
     settings.spectator_delay = seconds(1);
     settings.manifest = make_manifest(relayed(), {1, players_each, {}});
     return settings;
