@@ -152,6 +152,11 @@ class DesyncTest(JoinTest):
         self.assertEqual(found["tick"], "100")
         self.assertNotEqual(found["section"], "")
         self.assertIn("tick 100", error)
+        # The verdict carries no hash: the player knows what it has, and says nothing of the other.
+        self.assertNotIn("expected", found)
+        self.assertRegex(found["actual"], "^[0-9a-f]{8}$")
+        self.assertRegex(error, f"tick 100, section {found['section']}: actual {found['actual']}\n")
+        self.assertNotIn("expected", error)
         sides = sorted(evidence.iterdir())
         difference = self.json("diff", *sides, code=4)
         self.assertEqual((difference["tick"], difference["section"]), ("100", found["section"]))
