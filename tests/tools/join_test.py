@@ -7,6 +7,7 @@ Usage: join_test.py TWINSTEP [unittest options]
 
 import json
 import secrets
+import signal
 import subprocess
 import time
 import unittest
@@ -130,6 +131,19 @@ class TwoPlayersTest(JoinTest):
         self.assertEqual(sorted(a["slot"] for a in answers), [0, 1])
         self.assertEqual(answers[0]["final_hash"], answers[1]["final_hash"])
         self.json("verify", recording)
+
+
+class SignalTest(JoinTest):
+    def test_a_signal_of_the_terminal_is_a_goodbye(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with Server(self.folder, "marine", "--exit-when-empty") as server:
+                stays = Player(server.address, "marine", "--bot", 1, "--ticks", 150)
+                leaves = Player(server.address, "marine", "--bot", 2)
+                wait_for(lambda: server.metric("twinstep_ticks_closed_total") > 20)
+                leaves.process.send_signal(number)
+                answer = self.won(leaves)
+                self.assertEqual(answer["closed"], "leaving", number)
+                self.assertEqual(self.won(stays)["divergences"], [])
 
 
 class DesyncTest(JoinTest):
