@@ -80,7 +80,6 @@ void ClientHandshake::send(Micros now, Outbox& out) {
     out.send(settings_.server, packet_);
     ++datagrams_sent_;
     ++sends_;
-    sent_ = now;
     schedule(now);
 }
 
@@ -133,11 +132,10 @@ void ClientHandshake::fail_with(CloseReason reason, NetErrc code, std::string de
 }
 
 void ClientHandshake::measure(Micros now) {
-    // Only an answer to a single packet says for certain how long the way is.
-    if (sends_ == 1) {
-        const Micros trip = now - sent_;
-        round_trip_ = round_trip_.value < 0 ? trip : std::min(round_trip_, trip);
-    }
+    // Which of several packets was answered is not known: from the first one on it is never less
+    // than the way takes, and two losses in a row would have to make it more.
+    const Micros trip = now - phase_started_;
+    round_trip_ = round_trip_.value < 0 ? trip : std::min(round_trip_, trip);
 }
 
 void ClientHandshake::receive(Micros now, ByteView datagram, Outbox& out) {
@@ -276,7 +274,7 @@ void ClientHandshake::take_accept(Micros now, const wire::Accept& accept) {
     accepted.payload = *payload;
     accepted.neutral.assign(payload->neutral.begin(), payload->neutral.end());
     accepted.payload.neutral = {};
-    accepted.round_trip = round_trip_.value < 0 ? now - sent_ : round_trip_;
+    accepted.round_trip = round_trip_; // A cookie came before.
     accepted_ = std::move(accepted);
     phase_ = Phase::done;
 }

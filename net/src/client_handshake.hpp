@@ -69,7 +69,6 @@ private:
     std::optional<NoiseInitiator> noise_;
     Micros started_;
     Micros phase_started_;
-    Micros sent_;
     Micros next_send_;
     std::uint32_t sends_ = 0; ///< In this phase.
     bool composed_ = false;   ///< A CONNECT has been made.

@@ -23,6 +23,12 @@ bool plays(const Seat& seat) {
     return seat.state == PlayerState::live || seat.state == PlayerState::lagging;
 }
 
+/// Whose inputs the common delay is for: an absent player who still sends may be absent only
+/// because the delay was too short for it.
+bool speaks(const Seat& seat) {
+    return plays(seat) || (seat.state == PlayerState::absent && seat.has_peer);
+}
+
 } // namespace
 
 void Match::Impl::begin_pace(Micros now) {
@@ -73,7 +79,7 @@ void Match::Impl::adapt_delay(Micros now) {
     std::int64_t least = 0;
     for (const Seat& seat : seats) {
         std::int32_t margin = 0;
-        if (plays(seat) && seat.margins.least(next(), margin)) {
+        if (speaks(seat) && seat.margins.least(next(), margin)) {
             least = any ? std::min<std::int64_t>(least, margin) : margin;
             any = true;
         }

@@ -83,7 +83,6 @@ tl::expected<Admitted, CloseReason> Match::Impl::admit(Micros now, const Admissi
     peer.next_send = now;
     peer.ack_moved = now;
     peer.credit_at = now;
-    peer.round_trip = admission.round_trip;
     peer.from_start = next() == 0;
     entropy.fill(admitted.ticket);
     if (seated) {
@@ -140,6 +139,8 @@ void Match::Impl::connected(Micros now, PeerIndex index) {
         return;
     }
     peer.phase = PeerPhase::loading;
+    // If an ACCEPT was lost this is longer than the way; the manifest's transfer says more.
+    peer.round_trip = now - peer.since;
     peer.since = now;
     peer.next_send = now;
     if (Seat* seat = seat_of(peer)) {

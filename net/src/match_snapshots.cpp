@@ -124,6 +124,8 @@ void Match::Impl::check_transfer(Micros now, Peer& peer) {
     }
     if (peer.sender->offer().kind == wire::BlobKind::manifest) {
         peer.manifest_done = true;
+        peer.round_trip =
+            std::min(peer.round_trip, peer.sender->round_trip().value_or(peer.round_trip));
     } else {
         peer.taking_snapshot = false;
     }

@@ -150,8 +150,8 @@ struct Peer {
     std::uint32_t generation = 0; ///< Of its seat, when it was admitted.
     wire::Random16 ticket{};
     Hash128 build;
-    Micros since; ///< Of admission, then of connection.
-    Micros round_trip;
+    Micros since;            ///< Of admission, then of connection.
+    Micros round_trip;       ///< From admission to its first packet, or of its manifest if shorter.
     bool from_start = false; ///< Admitted before tick 0: begins there without a snapshot.
     CloseReason reason = CloseReason::none;
     std::string text;

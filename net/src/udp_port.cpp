@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The UDP port with Boost.Asio: readiness, bounded draining, one timer with an absolute deadline.
-// On Linux datagrams go in and out in batches; see udp_port_batch.hpp.
+// On Linux datagrams go in and out in batches; see udp_port_batch.hpp and udp_port_single.hpp.
 #if defined(_WIN32) && !defined(_WIN32_WINNT)
 #define _WIN32_WINNT 0x0A00
 #endif
 #include "twinstep/net/udp_port.hpp"
 
+#include "udp_port_address.hpp"
 #include "udp_port_batch.hpp"
+#include "udp_port_single.hpp"
 
 #include "twinstep/net/wire.hpp"
 
@@ -37,49 +39,10 @@ using BoostError = boost::system::error_code;
 constexpr std::size_t drain_max = 256;
 /// A datagram takes a microsecond or two: fetching from memory is done by then.
 constexpr std::size_t expect_ahead = 2;
-/// Longer than any datagram of ours, so that one which is too long is seen to be so.
-constexpr std::size_t buffer_bytes = 2048;
 constexpr std::size_t sockets_of_family_max = 256;
-constexpr std::uint32_t scope_mask = 0x00FFFFFFU;
 
 Clock::time_point time_point(Micros time) {
     return Clock::time_point(std::chrono::microseconds(time.value));
-}
-
-bool is_v4(const Address& address) {
-    constexpr std::array<std::uint8_t, 12> prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-    return std::equal(prefix.begin(), prefix.end(), address.ip.begin());
-}
-
-udp::endpoint endpoint_of(const Address& address) {
-    if (is_v4(address)) {
-        asio::ip::address_v4::bytes_type bytes{};
-        std::copy(address.ip.begin() + 12, address.ip.end(), bytes.begin());
-        return {asio::ip::address_v4(bytes), address.port};
-    }
-    asio::ip::address_v6::bytes_type bytes{};
-    std::copy(address.ip.begin(), address.ip.end(), bytes.begin());
-    return {asio::ip::address_v6(bytes, address.scope & scope_mask), address.port};
-}
-
-Address address_of(const udp::endpoint& endpoint) {
-    Address address;
-    address.port = endpoint.port();
-    if (endpoint.address().is_v4()) {
-        const auto bytes = endpoint.address().to_v4().to_bytes();
-        address.ip[10] = address.ip[11] = 0xFF;
-        std::copy(bytes.begin(), bytes.end(), address.ip.begin() + 12);
-        return address;
-    }
-    const asio::ip::address_v6 v6 = endpoint.address().to_v6();
-    const auto bytes = v6.to_bytes();
-    std::copy(bytes.begin(), bytes.end(), address.ip.begin());
-    address.scope = static_cast<std::uint32_t>(v6.scope_id()) & scope_mask;
-    return address;
-}
-
-Error io_error(const BoostError& error, std::string what, std::string_view where) {
-    return Error(NetErrc::io_error, std::move(what), error.message()).in(where);
 }
 
 /// One socket.
@@ -91,41 +54,6 @@ struct Socket {
     explicit Socket(asio::io_context& context)
         : socket(context) {}
 };
-
-#if defined(__linux__)
-
-constexpr std::size_t batch_max = udp_batch_max;
-
-#else
-
-constexpr std::size_t batch_max = 1;
-
-/// One datagram at a time: the interface of udp_port_batch.hpp over what every system has.
-class Inbox {
-public:
-    std::size_t receive(udp::socket& socket, std::size_t, BoostError& error) {
-        size_ = socket.receive_from(asio::buffer(buffer_), from_, 0, error);
-        is_cut_ = error == asio::error::message_size;
-        if (is_cut_) {
-            error = {};
-        }
-        return error ? 0 : 1;
-    }
-
-    bool is_cut(std::size_t) const { return is_cut_; }
-
-    ByteView bytes(std::size_t) const { return ByteView(buffer_).first(size_); }
-
-    Address from(std::size_t) const { return address_of(from_); }
-
-private:
-    std::array<std::byte, buffer_bytes> buffer_{};
-    udp::endpoint from_;
-    std::size_t size_ = 0;
-    bool is_cut_ = false;
-};
-
-#endif
 
 /// Asks for a buffer size and says what came of it; a refusal is no failure.
 template <class Option>
@@ -164,11 +92,9 @@ struct UdpPort::Impl final : Outbox {
     std::vector<std::unique_ptr<Socket>> sockets;
     std::vector<Address> local;
 #if defined(__linux__)
-    UdpInbox inbox;
     UdpOutgoing outgoing;
-#else
-    Inbox inbox;
 #endif
+    UdpInbox inbox;
     UdpStatus status;
     Machine* machine = nullptr;
     Micros armed = never;   ///< When the timer goes off.
@@ -265,7 +191,7 @@ void UdpPort::Impl::drain(Socket& socket) {
     bool more = true;
     while (more && taken < drain_max) {
         BoostError error;
-        const std::size_t asked = std::min(batch_max, drain_max - taken);
+        const std::size_t asked = std::min(udp_batch_max, drain_max - taken);
         const std::size_t count = receive(socket, asked, error);
         if (error == asio::error::would_block || error == asio::error::try_again) {
             break;
@@ -455,113 +381,6 @@ const UdpStatus& UdpPort::status() const {
 Micros monotonic_now() {
     const auto since = Clock::now().time_since_epoch();
     return {std::chrono::duration_cast<std::chrono::microseconds>(since).count()};
-}
-
-Address local_for(const Address& server) {
-    Address address;
-    if (is_v4(server)) {
-        address.ip[10] = address.ip[11] = 0xFF;
-    }
-    return address;
-}
-
-bool is_unspecified(const Address& address) {
-    return address.ip == local_for(address).ip;
-}
-
-namespace {
-
-Error bad_address(std::string_view text, std::string detail) {
-    return Error(NetErrc::bad_setting, "address", "\"" + std::string(text) + "\": " + detail);
-}
-
-} // namespace
-
-Result<HostPort> parse_host_port(std::string_view text, std::uint16_t port_default) {
-    constexpr const char* form = "write HOST:PORT, 192.0.2.1:7777 or [2001:db8::1]:7777";
-    HostPort found{{}, port_default};
-    std::string_view port;
-    bool has_port = false;
-    if (text.starts_with('[')) {
-        const std::size_t end = text.find(']');
-        if (end == std::string_view::npos) {
-            return fail(bad_address(text, form));
-        }
-        found.host = text.substr(1, end - 1);
-        const std::string_view rest = text.substr(end + 1);
-        has_port = !rest.empty();
-        if (has_port && rest.front() != ':') {
-            return fail(bad_address(text, form));
-        }
-        port = has_port ? rest.substr(1) : rest;
-    } else {
-        const std::size_t colon = text.find(':');
-        const bool bare_v6 =
-            colon != std::string_view::npos && text.find(':', colon + 1) != std::string_view::npos;
-        has_port = colon != std::string_view::npos && !bare_v6;
-        found.host = has_port ? text.substr(0, colon) : text;
-        port = has_port ? text.substr(colon + 1) : std::string_view{};
-    }
-    if (has_port) {
-        std::uint32_t value = 0;
-        const bool digits =
-            !port.empty() && port.size() <= 5 &&
-            std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
-        for (const char digit : digits ? port : std::string_view{}) {
-            value = value * 10 + static_cast<std::uint32_t>(digit - '0');
-        }
-        if (!digits || value > 65535) {
-            return fail(bad_address(text, "a port is a number of 0 to 65535"));
-        }
-        found.port = static_cast<std::uint16_t>(value);
-    }
-    if (found.host.empty()) {
-        return fail(bad_address(text, form));
-    }
-    return found;
-}
-
-Result<Address> parse_address(std::string_view text, std::uint16_t port_default) {
-    const Result<HostPort> parsed = parse_host_port(text, port_default);
-    if (!parsed) {
-        return fail(parsed.error());
-    }
-    BoostError error;
-    const asio::ip::address address = asio::ip::make_address(parsed->host, error);
-    if (error) {
-        return fail(bad_address(text, "an IPv4 or IPv6 address is needed, not a name"));
-    }
-    return address_of(udp::endpoint(address, parsed->port));
-}
-
-Result<std::vector<Address>> resolve(std::string_view text, std::uint16_t port_default) {
-    const Result<HostPort> parsed = parse_host_port(text, port_default);
-    if (!parsed) {
-        return fail(parsed.error());
-    }
-    if (const Result<Address> plain = parse_address(text, port_default)) {
-        return std::vector<Address>{*plain};
-    }
-    asio::io_context context;
-    udp::resolver resolver(context);
-    BoostError error;
-    const auto found = resolver.resolve(parsed->host, std::to_string(parsed->port), error);
-    std::vector<Address> addresses;
-    if (!error) {
-        for (const auto& entry : found) {
-            const Address address = address_of(entry.endpoint());
-            if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
-                addresses.push_back(address);
-            }
-        }
-    }
-    if (addresses.empty()) {
-        return fail(io_error(error, "resolve", parsed->host));
-    }
-    if (std::all_of(addresses.begin(), addresses.end(), is_loopback)) {
-        std::stable_partition(addresses.begin(), addresses.end(), is_v4);
-    }
-    return addresses;
 }
 
 } // namespace twinstep::net

@@ -6,6 +6,7 @@ twinstep_add_tests(
         client_delay_test.cpp
         client_hostile_test.cpp
         client_match_test.cpp
+        client_pace_test.cpp
         client_parts_test.cpp
         client_redundancy_test.cpp
         client_session_test.cpp

@@ -7,6 +7,7 @@ Usage: join_test.py TWINSTEP [unittest options]
 
 import json
 import secrets
+import signal
 import subprocess
 import time
 import unittest
@@ -132,6 +133,19 @@ class TwoPlayersTest(JoinTest):
         self.json("verify", recording)
 
 
+class SignalTest(JoinTest):
+    def test_a_signal_of_the_terminal_is_a_goodbye(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with Server(self.folder, "marine", "--exit-when-empty") as server:
+                stays = Player(server.address, "marine", "--bot", 1, "--ticks", 150)
+                leaves = Player(server.address, "marine", "--bot", 2)
+                wait_for(lambda: server.metric("twinstep_ticks_closed_total") > 20)
+                leaves.process.send_signal(number)
+                answer = self.won(leaves)
+                self.assertEqual(answer["closed"], "leaving", number)
+                self.assertEqual(self.won(stays)["divergences"], [])
+
+
 class DesyncTest(JoinTest):
     def test_one_wrong_bit_is_named_with_tick_section_and_field(self):
         evidence = self.folder / "evidence"
@@ -152,6 +166,11 @@ class DesyncTest(JoinTest):
         self.assertEqual(found["tick"], "100")
         self.assertNotEqual(found["section"], "")
         self.assertIn("tick 100", error)
+        # The verdict carries no hash: the player knows what it has, and says nothing of the other.
+        self.assertNotIn("expected", found)
+        self.assertRegex(found["actual"], "^[0-9a-f]{8}$")
+        self.assertRegex(error, f"tick 100, section {found['section']}: actual {found['actual']}\n")
+        self.assertNotIn("expected", error)
         sides = sorted(evidence.iterdir())
         difference = self.json("diff", *sides, code=4)
         self.assertEqual((difference["tick"], difference["section"]), ("100", found["section"]))

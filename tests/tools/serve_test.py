@@ -124,6 +124,31 @@ class DrainTest(ServeTest):
         (path,) = self.finished()
         self.assertEqual(self.json("verify", path)["divergences"], [])
 
+    def test_a_closing_terminal_drains_and_nohup_goes_on(self):
+        with self.server(
+            "marine", "--record-dir", self.recordings, "--drain-timeout", "500ms"
+        ) as server:
+            for seed in (1, 2):
+                self.join(server, "--bot", seed)
+            wait_for(lambda: server.metric("twinstep_ticks_closed_total") > 10)
+            server.signal(signal.SIGHUP)
+            wait_for(lambda: server.events("draining"))
+            server.signal(signal.SIGHUP)  # By the shell, too: no second wish.
+            self.assertEqual(server.wait(), 0)
+        (path,) = self.finished()
+        self.assertEqual(self.json("info", path)["state"], "closed")
+        ignored = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # What nohup does.
+        try:
+            with self.server("marine") as server:
+                server.signal(signal.SIGHUP)
+                time.sleep(0.5)
+                self.assertEqual(server.ask("/readyz")[0], 200)
+                self.assertEqual(server.events("draining"), [])
+                server.signal()
+                self.assertEqual(server.wait(), 0)
+        finally:
+            signal.signal(signal.SIGHUP, ignored)
+
 
 class AdminTest(ServeTest):
     def test_metrics_keep_the_text_format(self):

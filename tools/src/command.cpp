@@ -95,11 +95,17 @@ std::string to_text(const Json& json, int indent) {
 }
 
 Json to_json(const Divergence& divergence) {
-    return {{"tick", json_integer(divergence.tick.value)},
-            {"section", divergence.section},
-            {"field", divergence.field},
-            {"expected", divergence.expected},
-            {"actual", divergence.actual}};
+    Json object{{"tick", json_integer(divergence.tick.value)},
+                {"section", divergence.section},
+                {"field", divergence.field}};
+    // A player knows its own state only: a verdict says where, not what would be right.
+    if (!divergence.expected.empty()) {
+        object["expected"] = divergence.expected;
+    }
+    if (!divergence.actual.empty()) {
+        object["actual"] = divergence.actual;
+    }
+    return object;
 }
 
 std::string to_line(const Divergence& divergence) {
@@ -110,7 +116,14 @@ std::string to_line(const Divergence& divergence) {
     if (!divergence.field.empty()) {
         where += fmt::format(", field {}", divergence.field);
     }
-    return fmt::format("{}: expected {}, actual {}", where, divergence.expected, divergence.actual);
+    std::string values;
+    if (!divergence.expected.empty()) {
+        values = fmt::format("expected {}", divergence.expected);
+    }
+    if (!divergence.actual.empty()) {
+        values += fmt::format("{}actual {}", values.empty() ? "" : ", ", divergence.actual);
+    }
+    return values.empty() ? where : fmt::format("{}: {}", where, values);
 }
 
 Result<const GameEntry*> Context::find_game(std::string_view id) const {

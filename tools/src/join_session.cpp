@@ -65,6 +65,12 @@ std::string ticket_text(const net::wire::Random16& ticket) {
 void heed_stop_signals() {
     std::signal(SIGINT, want_stop);
     std::signal(SIGTERM, want_stop);
+#if defined(SIGHUP)
+    // Who was started to outlive its terminal (nohup) does.
+    if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) {
+        std::signal(SIGHUP, want_stop);
+    }
+#endif
 }
 
 Result<std::optional<net::wire::Random16>> read_ticket(const std::string& path) {

@@ -97,7 +97,7 @@ private:
     JoinReport report_;
 };
 
-/// Makes SIGINT and SIGTERM a wish to leave.
+/// Makes SIGINT, SIGTERM and SIGHUP (unless it is ignored) a wish to leave.
 void heed_stop_signals();
 
 /// The ticket in a file; nothing if there is no such file. Errors: malformed, io_error.

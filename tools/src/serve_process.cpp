@@ -40,6 +40,14 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void count_signal(int number) {
     std::signal(number, count_signal); // Windows forgets the handler.
+#if defined(SIGHUP)
+    if (number == SIGHUP) {
+        // A terminal that closes may say so twice, itself and by its shell: still one wish.
+        int none = 0;
+        signals.compare_exchange_strong(none, 1);
+        return;
+    }
+#endif
     signals.fetch_add(1);
 }
 
@@ -245,6 +253,12 @@ Result<void> Process::open_admin() {
 Result<void> Process::open() {
     std::signal(SIGTERM, count_signal);
     std::signal(SIGINT, count_signal);
+#if defined(SIGHUP)
+    // Who was started to outlive its terminal (nohup) does.
+    if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) {
+        std::signal(SIGHUP, count_signal);
+    }
+#endif
     if (!settings_.record_dir.empty()) {
         Result<Recordings> recordings = Recordings::open(
             settings_.record_dir, {settings_.record_quota, settings_.record_match_max});

@@ -96,6 +96,12 @@ public:
     /// When compose() or overdue() may say something else, with the same `shared`.
     Micros next_wake(Micros now, const ByteBudget* shared = nullptr) const;
 
+    /// From a frame to its acknowledgement, smoothed; nothing before one that was sent once is
+    /// acknowledged.
+    std::optional<Micros> round_trip() const {
+        return measured_ ? std::optional(round_trip_) : std::nullopt;
+    }
+
     /// Chunks sent more than once.
     std::uint64_t chunks_repeated() const { return repeated_; }
 

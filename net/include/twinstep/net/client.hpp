@@ -84,7 +84,7 @@ struct JoinSnapshot {
     Bytes bytes;
 };
 
-/// Who is wrong after a desync, and where; Client::divergence has the same place with the hashes.
+/// Who is wrong after a desync, and where; Client::divergence has the same place with our own hash.
 struct DesyncVerdict {
     wire::Blame blame = wire::Blame::disputed;
     Tick tick;                ///< First state that differs.

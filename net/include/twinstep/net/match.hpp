@@ -69,7 +69,6 @@ struct Admission {
     wire::Random16 ticket{};
     std::string_view name;
     std::uint64_t player_id = 0; ///< From a token; 0: none.
-    Micros round_trip;           ///< Measured by the handshake.
 };
 
 /// A peer that was let in.
@@ -173,7 +172,7 @@ public:
     tl::expected<Admitted, CloseReason> admit(Micros now, const Admission& admission);
     /// Fills in what ACCEPT says about the match.
     wire::AcceptPayload accept_payload(const Admitted& admitted) const;
-    /// The first valid packet of the peer has come.
+    /// The first valid packet of the peer has come: it answers what `admit` allowed.
     void connected(Micros now, PeerIndex peer);
     /// The transport of the peer is gone.
     void disconnected(Micros now, PeerIndex peer, CloseReason reason);
