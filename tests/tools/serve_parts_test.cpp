@@ -204,22 +204,24 @@ TEST_CASE("names are made of time and a random id and renamed at the end", "[too
     Folder folder;
     auto recordings = Recordings::open(folder.path.string(), {1U << 20U, 1U << 20U});
     REQUIRE(recordings);
-    CHECK_FALSE(recordings->newest_unfinished());
+    CHECK(recordings->unfinished().empty());
     auto first = recordings->create();
     auto second = recordings->create();
     REQUIRE(first);
     REQUIRE(second);
     CHECK(first->path != second->path);
-    CHECK(recordings->newest_unfinished() == std::max(first->path, second->path));
+    CHECK(recordings->unfinished() ==
+          std::vector<std::string>{std::max(first->path, second->path),
+                                   std::min(first->path, second->path)});
     const auto done = recordings->finish(first->path);
     REQUIRE(done);
     CHECK(done->ends_with(".twin"));
     CHECK(std::filesystem::exists(*done));
     REQUIRE(recordings->set_aside(second->path));
-    CHECK_FALSE(recordings->newest_unfinished());
+    CHECK(recordings->unfinished().empty());
     // A symbolic link is never taken for what an earlier process left.
     std::filesystem::create_symlink("/etc/passwd", folder.path / "99990101T000000Z-0.twin.part");
-    CHECK_FALSE(recordings->newest_unfinished());
+    CHECK(recordings->unfinished().empty());
 #if !defined(_WIN32)
     CHECK_FALSE(Recordings::open(folder.path.string(), {1, 1}));
 #endif

@@ -274,6 +274,32 @@ class RecordingTest(ServeTest):
         self.assertEqual(verified["divergences"], [])
         self.assertGreater(int(verified["ticks"]), resumed_at + 60)
 
+    def test_every_match_of_a_killed_server_goes_on_and_what_cannot_stays(self):
+        arguments = ("marine", "--record-dir", self.recordings, "--slots", 1, "--max-matches", 3)
+        with self.server(*arguments) as server:
+            for count in (1, 2):
+                self.join(server, "--bot", count)
+                wait_for(
+                    lambda: sum(int(match["next_tick"]) > 40 for match in server.matches()) == count
+                    and len(server.matches()) == count + 1
+                )
+            played = {match["id"] for match in server.matches() if int(match["next_tick"]) > 40}
+            server.signal(signal.SIGKILL)
+            server.wait()
+        for player in self.players:
+            player.kill()
+        foreign = self.recordings / "19990101T000000Z-0.twin.part"
+        foreign.write_bytes(b"not a recording")
+        # A match that nobody had begun yet left a file as well.
+        arguments = (*arguments[:-1], 4, "--resume")
+        with self.server(*arguments) as server:
+            again = {match["id"] for match in server.matches() if int(match["next_tick"]) > 40}
+            self.assertEqual(again, played)
+            (event,) = server.events("match_not_resumed")
+            self.assertIn(foreign.name, event)
+        self.assertEqual(foreign.read_bytes(), b"not a recording")
+        self.assertGreaterEqual(len(list(self.recordings.glob("*.twin.resumed"))), 2)
+
     def test_a_recording_stops_at_its_limit_and_the_match_goes_on(self):
         limits = ("--record-match-max", 65536, "--record-quota", "2M")
         with self.server("swarm", "--record-dir", self.recordings, *limits) as server:

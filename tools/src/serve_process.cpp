@@ -22,6 +22,7 @@
 #include <fstream>
 #include <future>
 #include <utility>
+#include <vector>
 
 namespace twinstep::tools {
 
@@ -104,6 +105,8 @@ private:
     Result<void> open_port();
     Result<void> open_admin();
     Result<void> open_matches();
+    /// Goes on with what an earlier process left; false if there is nothing.
+    bool resume_matches();
     void announce();
     AdminHooks hooks();
 
@@ -201,13 +204,31 @@ Result<void> Process::open_matches() {
     }
     host_.emplace(std::move(*made));
     matches_->attach(*host_);
-    if (const auto unfinished = recordings_ ? recordings_->newest_unfinished() : std::nullopt) {
-        if (settings_.resume) {
-            return matches_->resume(*unfinished);
+    return resume_matches() ? Result<void>{} : matches_->open();
+}
+
+bool Process::resume_matches() {
+    const std::vector<std::string> unfinished =
+        recordings_ ? recordings_->unfinished() : std::vector<std::string>{};
+    std::size_t resumed = 0;
+    std::size_t left = 0;
+    for (const std::string& file : unfinished) {
+        if (!settings_.resume || resumed == settings_.max_matches) {
+            ++left;
+        } else if (const Result<void> again = matches_->resume(file); again) {
+            ++resumed;
+        } else {
+            // One that cannot go on, of another game say, keeps nobody from playing. It stays.
+            log_.error("match_not_resumed", {{"file", file}, {"error", to_string(again.error())}});
         }
-        log_.warn("unfinished_recording", {{"file", *unfinished}, {"remedy", "--resume"}});
     }
-    return matches_->open();
+    if (left > 0) {
+        log_.warn("unfinished_recordings",
+                  {{"files", std::to_string(left)},
+                   {"oldest", unfinished.back()},
+                   {"remedy", settings_.resume ? "--max-matches" : "--resume"}});
+    }
+    return resumed != 0;
 }
 
 AdminHooks Process::hooks() {

@@ -7,10 +7,12 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -232,20 +234,21 @@ void Recordings::discard(const std::string& part_path) {
     }
 }
 
-std::optional<std::string> Recordings::newest_unfinished() const {
-    // Names begin with the time, so the greatest name is the newest file.
-    std::optional<std::string> newest;
+std::vector<std::string> Recordings::unfinished() const {
+    std::vector<std::string> found;
     std::error_code error;
     fs::directory_iterator entry(impl_->directory, error);
     for (const fs::directory_iterator end; !error && entry != end; entry.increment(error)) {
         std::error_code gone;
-        const std::string path = utf8(entry->path());
+        std::string path = utf8(entry->path());
         if (path.ends_with(part_suffix) && entry->is_regular_file(gone) &&
-            !entry->is_symlink(gone) && (!newest || *newest < path)) {
-            newest = path;
+            !entry->is_symlink(gone)) {
+            found.push_back(std::move(path));
         }
     }
-    return newest;
+    // Names begin with the time.
+    std::sort(found.begin(), found.end(), std::greater<>());
+    return found;
 }
 
 std::uint64_t Recordings::bytes() const {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace twinstep::tools {
 
@@ -48,8 +49,8 @@ public:
     /// Removes a file of this process that holds nothing worth keeping.
     void discard(const std::string& part_path);
 
-    /// The newest file that an earlier process did not finish.
-    std::optional<std::string> newest_unfinished() const;
+    /// The files that an earlier process did not finish, the newest first.
+    std::vector<std::string> unfinished() const;
 
     /// Bytes of all recordings in the directory. Thread: any.
     std::uint64_t bytes() const;

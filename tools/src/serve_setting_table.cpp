@@ -95,7 +95,7 @@ constexpr SettingSpec specs[] = {
     {"evidence-dir", Kind::text, "", "", 0, 0, false,
      "Directory for the server's state at the tick of a desync; see twinstep diff"},
     {"resume", Kind::yes, "off", "", 0, 0, false,
-     "Go on with the newest unfinished recording in record-dir"},
+     "Go on with the unfinished recordings in record-dir, the newest max-matches of them"},
     {"drain-timeout", Kind::duration, "120s", "", 0, hour_ms, false,
      "How long running matches may take to finish after SIGTERM or POST /drain"},
     {"exit-when-empty", Kind::yes, "off", "", 0, 0, false,
