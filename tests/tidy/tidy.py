@@ -262,27 +262,6 @@ def dead_link(tree):
     return looked, findings
 
 
-def test_names(tree):
-    """What the tests of C++ and Python are called, adjacent literals joined."""
-    names = set()
-    for path in tree.matching(r"^tests/.*\.(cpp|py)$"):
-        text = tree.text(path)
-        for literals in re.findall(r'TEST_CASE\(\s*((?:"(?:\\.|[^"\\])*"\s*)+)', text):
-            names.add("".join(re.findall(r'"((?:\\.|[^"\\])*)"', literals)))
-        names.update(re.findall(r"^\s*def (test_\w+)\(", text, re.MULTILINE))
-    return names
-
-
-def named_test(tree):
-    """`group: name` in a table of threats is the name of a test; a renamed one must not be lost."""
-    looked = tree.matching(r"^docs/threats\.md$")
-    names = test_names(tree)
-    return looked, [(path, number, f"no test is called '{name}'")
-                    for path in looked for number, line in prose(tree, path)
-                    for name in re.findall(r"`(?:net|tools)\w*: ([^`]+)`", line)
-                    if name not in names]
-
-
 def room_of_include(name):
     match = re.match(r"twinstep/(\w+)(/|\.hpp$)", name)
     return match and match.group(1)
@@ -370,7 +349,6 @@ RULES |= {
     "extension": extension,
     "one-title": one_title,
     "dead-link": dead_link,
-    "named-test": named_test,
     "dependency": dependency,
     "third-party": third_party,
     "sockets": sockets,
@@ -426,9 +404,6 @@ CLEAN = {
     "replay/src/reader.cpp": HEAD + "#include <twinstep/sim/tick.hpp>\n",
     "net/src/port_udp.cpp": HEAD + "#include <boost/asio/ip/udp.hpp>\n",
     "tools/record.cpp": HEAD + "auto now = std::chrono::system_clock::now();\n",
-    "docs/threats.md": "# A\n\n`net_wire: one two`\n",
-    "tests/net/one_test.cpp": HEAD + 'TEST_CASE("one "\n          "two", "[net]") {}\n',
-    "tests/tools/three_test.py": HASH_HEAD + "def test_three():\n    pass\n",
     "README.md": "# Title\n\nA [link](sim/src/tick.cpp) and [another](https://example.org/x).\n"
                  "```\n# not a title\n```\n",
 }
@@ -462,8 +437,6 @@ PLANTED = [
     ("one-title", "docs/a.md", "# A\n\n# B\n", 3),
     ("one-title", "docs/a.md", "none\n", 1),
     ("dead-link", "docs/a.md", "# A\n\n[x](nowhere.md)\n", 3),
-    ("named-test", "docs/threats.md", "# A\n\nx `net_wire: one two` `tools: test_three`\n"
-                                      "`net_wire: one`\n", 4),
     ("dependency", "sim/src/a.cpp", HEAD + "#include <twinstep/replay/reader.hpp>\n", 3),
     ("dependency", "sim/src/a.cpp", HEAD + "#include <twinstep/timer/timer.hpp>\n", 3),
     ("dependency", "timer/src/a.cpp", HEAD + "#include <twinstep/sim/tick.hpp>\n", 3),
