@@ -2,6 +2,7 @@
 // A peer's game loop: inputs, closed ticks, steps, comparisons, and coming back after a loss.
 #include "netsim_peer.hpp"
 
+#include "twinstep/net/host.hpp"
 #include "twinstep/sim/manifest.hpp"
 
 #include <algorithm>
@@ -270,6 +271,13 @@ void PeerNode::handle_closed(Micros at) {
         // A CONNECT that was corrupted on its way is refused in clear, as it has to be; whoever
         // sits there tries again.
         if (link_is_corrupting_ && session_->timed == 0 && !session_->driver) {
+            reconnect_at_ = at + net::seconds(1);
+            break;
+        }
+        // A server forgets a handshake that it heard no more of, but not its token, whose keys must
+        // never be used twice: whoever lost the answers that long asks for another token.
+        if (world_.plan.mode == net::wire::Mode::token && reason == CloseReason::not_admitted &&
+            at - connecting_since_ >= net::HostSettings{}.pending_timeout) {
             reconnect_at_ = at + net::seconds(1);
             break;
         }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <vector>
 
 namespace twinstep::tools::netsim {
 
@@ -114,6 +115,27 @@ Fault draw_fault(Random& random,
                                                     : 1 + whom % plan.peers);
     }
     return fault;
+}
+
+/// A match ends when everybody has said goodbye. So somebody is there from the start and never
+/// does: if nobody else, the first peer, who crashes instead of leaving.
+void keep_somebody(Plan& plan) {
+    std::vector<bool> stays(plan.peers, true);
+    for (const Fault& fault : plan.faults) {
+        const bool away = fault.kind == FaultKind::leave || fault.kind == FaultKind::late;
+        if (away && fault.peer >= 1 && fault.peer <= plan.peers) {
+            stays[fault.peer - 1U] = false;
+        }
+    }
+    if (std::find(stays.begin(), stays.end(), true) != stays.end()) {
+        return;
+    }
+    for (Fault& fault : plan.faults) {
+        if (fault.kind == FaultKind::leave && fault.peer == 1) {
+            fault.kind = FaultKind::crash;
+            fault.amount = 1;
+        }
+    }
 }
 
 /// Peers that go away for good must leave somebody behind, and liars must stay few: a match in
@@ -315,6 +337,7 @@ Plan make_plan(std::uint64_t seed, const SimulationInfo& info, const PlanOptions
         plan.faults.push_back(draw_fault(
             chance, kinds, plan, static_cast<std::uint32_t>(window.value / 1'000), rogues));
     }
+    keep_somebody(plan);
     keep_it_fair(plan);
     protect_if_corrupt(plan);
     return plan;
