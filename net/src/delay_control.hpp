@@ -4,6 +4,7 @@
 
 #include "twinstep/net/types.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,14 @@ public:
     /// Inputs up to this tick are late for a known and passing reason (the machine stood still, the
     /// clock was held): margins that may come from them say nothing.
     void disregard_before(std::uint64_t tick);
+
+    /// The lead has turned out to be so many ticks more than the delay, or less: that is the delay.
+    void follow(int ticks) {
+        delay_ = static_cast<std::uint16_t>(
+            std::clamp<int>(delay_ + ticks, limits_.ticks_min, limits_.ticks_max));
+    }
+
+    bool is_fixed() const { return fixed_; }
 
     /// The input sequence begins anew: changes before mean nothing. The delay becomes at least
     /// `ticks_min`, as far as the limits allow.

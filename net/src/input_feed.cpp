@@ -23,6 +23,11 @@ constexpr Micros outage = milliseconds(300);
 /// After a new beginning, ticks that had piled up arrive within this time.
 constexpr Micros settling = milliseconds(100);
 
+/// The lead is compared with the delay over so many words of the server, and followed if it is off
+/// by so many ticks: jitter and the spacing of samples are less.
+constexpr std::uint32_t lead_words = 32;
+constexpr std::int64_t lead_error_least = 2;
+
 } // namespace
 
 void InputFeed::configure(Micros now, const FeedSettings& settings, ByteView neutral) {
@@ -108,8 +113,39 @@ void InputFeed::on_ticks(Micros now, const ServerWord& word) {
         clock_.restart(now);
         was_held_ = false;
     }
+    follow_lead(now);
     change_delay(delay_.on_margin(now, word.margin_ms, input_ack_, window_.next()));
     advance(now);
+}
+
+/// The delay is what the lead over the received ticks is meant to be. Clocks that run apart and
+/// inputs that found no room make it another one; then the number follows, or a fixed one leads.
+/// Otherwise a delay that is at its limit by name would stay too short, or too long, for ever.
+void InputFeed::follow_lead(Micros now) {
+    if (now < settling_until_ || standing_) {
+        lead_error_sum_ = 0;
+        lead_errors_ = 0;
+        return;
+    }
+    const std::uint64_t due = received_ + delay_.delay() - 1;
+    lead_error_sum_ += static_cast<std::int64_t>(window_.next() - due) - to_merge_;
+    if (++lead_errors_ < lead_words) {
+        return;
+    }
+    const std::int64_t error = lead_error_sum_ / lead_words;
+    lead_error_sum_ = 0;
+    lead_errors_ = 0;
+    if (error > -lead_error_least && error < lead_error_least) {
+        return;
+    }
+    const auto ticks = static_cast<int>(std::clamp<std::int64_t>(
+        error, -std::int64_t{InputWindow::capacity}, std::int64_t{InputWindow::capacity}));
+    if (delay_.is_fixed()) {
+        change_delay(-ticks);
+        delay_.disregard_before(window_.next());
+    } else {
+        delay_.follow(ticks);
+    }
 }
 
 /// True if the server hears us again after it did not for long. All that was sent meanwhile comes

@@ -87,6 +87,7 @@ private:
     void begin_again(Micros now);
     bool watch_acknowledgement(Micros now, std::uint64_t input_ack);
     void change_delay(int ticks);
+    void follow_lead(Micros now);
 
     InputWindow window_;
     DelayControl delay_;
@@ -101,7 +102,9 @@ private:
     bool standing_ = false;
     bool was_held_ = false;
     Micros settling_until_{-1};
-    std::uint32_t to_merge_ = 0; ///< Samples that are merged into the next one.
+    std::int64_t lead_error_sum_ = 0; ///< Of ticks by which the lead was more than the delay.
+    std::uint32_t lead_errors_ = 0;   ///< How many are in the sum.
+    std::uint32_t to_merge_ = 0;      ///< Samples that are merged into the next one.
     bool has_kept_ = false;
     Bytes kept_; ///< Samples merged so far.
     Bytes merged_;
