@@ -76,7 +76,12 @@ public:
     }
 
     InputFeed feed;
+
+    /// What the client's clock says.
+    Micros local() const { return Micros{now.value + now.value * clock_ppm / 1'000'000}; }
+
     Micros now;
+    std::int64_t clock_ppm = 0; ///< By how much the client's clock is faster than the server's.
     Micros period;
     bool frozen = false;
     bool standing = false;
@@ -180,16 +185,16 @@ private:
             }
             if (at->word.received >= received_) { // An older packet's word is not taken.
                 received_ = at->word.received;
-                feed.on_ticks(now, at->word);
+                feed.on_ticks(local(), at->word);
             }
             at = down_queue_.erase(at);
         }
     }
 
     void client() {
-        feed.advance(now);
+        feed.advance(local());
         bool send = now - sent_ >= milliseconds(100);
-        for (std::uint64_t wanted = feed.wanted(now); wanted > 0; --wanted) {
+        for (std::uint64_t wanted = feed.wanted(local()); wanted > 0; --wanted) {
             feed.give(value_of(sample()));
             ++samples;
             send = true;
@@ -277,6 +282,24 @@ TEST_CASE("delay settles within two seconds after each step of latency and does 
         CHECK(settled - before <= missing + 1);
     }
     CHECK_FALSE(world.skipped);
+}
+
+TEST_CASE("clocks that run apart change neither margin nor delay in the long run",
+          "[net][client][delay]") {
+    // 20 minutes at 1,000 ppm are 72 ticks: an hour and a half of what cheap crystals do, tenfold.
+    DelayWorld world({constant(30), {}, 0}, {constant(30), {}, 0});
+    world.clock_ppm = GENERATE(-1'000, 1'000);
+    CAPTURE(world.clock_ppm);
+    world.run_until(seconds(60));
+    const int before = world.feed.delay();
+    const std::uint64_t late = world.substituted;
+    world.run_until(seconds(20 * 60));
+    CHECK(world.substituted <= late + 2);
+    CHECK(world.least_margin_us(600) >= 0);
+    CHECK(world.least_margin_us(600) <= 3 * world.period.value);
+    CHECK(std::abs(world.feed.delay() - before) <= 2);
+    const auto lead = static_cast<std::int64_t>(world.feed.window().next() - world.next);
+    CHECK(lead <= before + 2);
 }
 
 TEST_CASE("delay comes down after the latency did", "[net][client][delay]") {
