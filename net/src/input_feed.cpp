@@ -55,24 +55,21 @@ void InputFeed::restart(Micros now, std::uint64_t received) {
 }
 
 std::uint64_t InputFeed::allowance() const {
-    // The tick of a sample that is taken now.
-    const std::uint64_t due = received_ + delay_.delay() - 1;
     const bool standing = standing_ || received_ == 0;
-    const std::uint64_t end = due + 1 + (standing ? 0 : lead_max);
+    const std::uint64_t end = due() + 1 + (standing ? 0 : lead_max);
     const std::uint64_t ahead = end > window_.next() ? end - window_.next() : 0;
     return std::min<std::uint64_t>(ahead, window_.room());
 }
 
 void InputFeed::begin(Micros now) {
-    const std::uint64_t due = received_ + delay_.delay() - 1;
-    if (input_ack_ > due) {
+    if (input_ack_ > due()) {
         started_ = false; // Its time has not come, or the ticks before are still on their way.
         return;
     }
     started_ = true;
     to_merge_ = 0;
     window_.start(input_ack_, neutral_);
-    const std::uint64_t until = received_ == 0 ? due + 1 : due;
+    const std::uint64_t until = received_ == 0 ? due() + 1 : due();
     window_.repeat(static_cast<std::size_t>(
         std::min<std::uint64_t>(until - input_ack_, InputWindow::capacity)));
     clock_.restart(now);
@@ -102,10 +99,9 @@ void InputFeed::on_ticks(Micros now, const ServerWord& word) {
     }
     if (now < settling_until_) {
         // Ticks that had piled up come all at once: only the last of them tells what time it is.
-        const std::uint64_t due = received_ + delay_.delay() - 1;
-        if (due > window_.next()) {
+        if (due() > window_.next()) {
             window_.repeat(static_cast<std::size_t>(
-                std::min<std::uint64_t>(due - window_.next(), InputWindow::capacity)));
+                std::min<std::uint64_t>(due() - window_.next(), InputWindow::capacity)));
             delay_.disregard_before(window_.next());
         }
     }
@@ -127,8 +123,7 @@ void InputFeed::follow_lead(Micros now) {
         lead_errors_ = 0;
         return;
     }
-    const std::uint64_t due = received_ + delay_.delay() - 1;
-    lead_error_sum_ += static_cast<std::int64_t>(window_.next() - due) - to_merge_;
+    lead_error_sum_ += static_cast<std::int64_t>(window_.next() - due()) - to_merge_;
     if (++lead_errors_ < lead_words) {
         return;
     }

@@ -78,6 +78,9 @@ public:
     Micros period() const { return clock_.period(); }
 
 private:
+    /// The tick of a sample that is taken now.
+    std::uint64_t due() const { return received_ + delay_.delay() - 1; }
+
     /// Inputs that may be given now.
     std::uint64_t allowance() const;
 

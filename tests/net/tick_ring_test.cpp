@@ -156,6 +156,29 @@ private:
     std::deque<Bytes> frames_;
 };
 
+/// A ring of eight people's inputs that has turned over.
+struct FullRing {
+    FullRing(std::size_t ticks_max, int closed)
+        : ticks(random, options()) {
+        ring.configure({ticks_max, 0, options().slots, options().value_bytes_max, neutral, 0});
+        for (int i = 0; i < closed; ++i) {
+            ring.push(ticks.close());
+        }
+    }
+
+    static Ticks::Options options() {
+        Ticks::Options eight;
+        eight.slots = 8;
+        eight.events_per_mille = 0;
+        return eight;
+    }
+
+    TestRandom random;
+    Ticks ticks;
+    Bytes neutral = Bytes(4);
+    TickRing ring;
+};
+
 } // namespace
 
 TEST_CASE("tick ring gives back every tick that it holds, byte for byte",
@@ -310,24 +333,15 @@ TEST_CASE("tick ring is bounded in bytes too", "[net][match][unit]") {
 
 TEST_CASE("a full tick ring allocates nothing while it turns over", "[net][match][allocation]") {
     TWINSTEP_SHOW_SEED();
-    TestRandom random;
-    Ticks::Options options;
-    options.slots = 8;
-    options.events_per_mille = 0;
-    Ticks ticks(random, options);
-    TickRing ring;
-    const Bytes neutral(4);
-    ring.configure({1200, 0, options.slots, options.value_bytes_max, neutral, 0});
-    for (int i = 0; i < 2400; ++i) {
-        ring.push(ticks.close());
-    }
+    FullRing full(1200, 2400);
+    TickRing& ring = full.ring;
     BundleCache cache;
     std::uint64_t allocations = 0;
     for (int i = 0; i < 20'000; ++i) {
-        const Bytes& frame = ticks.close();
+        const Bytes& frame = full.ticks.close();
         const AllocationCounter counter;
         ring.push(frame);
-        static_cast<void>(cache.get(ring, neutral, ring.next() - 1 - random.below(4), 1));
+        static_cast<void>(cache.get(ring, full.neutral, ring.next() - 1 - full.random.below(4), 1));
         allocations += counter.count();
     }
     CHECK(allocations == 0);
@@ -335,17 +349,8 @@ TEST_CASE("a full tick ring allocates nothing while it turns over", "[net][match
 
 TEST_CASE("two minutes of eight people's inputs take little memory", "[net][match][unit]") {
     TWINSTEP_SHOW_SEED();
-    TestRandom random;
-    Ticks::Options options;
-    options.slots = 8;
-    options.events_per_mille = 0;
-    Ticks ticks(random, options);
-    TickRing ring;
-    const Bytes neutral(4);
-    ring.configure({7200, 0, options.slots, options.value_bytes_max, neutral, 0});
-    for (int i = 0; i < 8000; ++i) {
-        ring.push(ticks.close());
-    }
+    FullRing full(7200, 8000);
+    TickRing& ring = full.ring;
     const std::size_t idle = ring.memory_bytes();
     CHECK(ring.next() - ring.first() == 7200);
     CHECK(idle < std::size_t{8} * 18 * 1024);
@@ -355,7 +360,7 @@ TEST_CASE("two minutes of eight people's inputs take little memory", "[net][matc
     static_cast<void>(ring.read(ring.first(), read));
     CHECK(ring.memory_bytes() > idle);
     for (int i = 0; i < 500; ++i) {
-        ring.push(ticks.close());
+        ring.push(full.ticks.close());
     }
     CHECK(ring.memory_bytes() < idle + 2 * TickBlocks::block_bytes);
 }
