@@ -114,7 +114,7 @@ Result<GoodHead> read_head(Window& window) {
         return fail(manifest.error());
     }
     good.head.manifest = std::move(*manifest);
-    if (auto checked = check_manifest(good.head.manifest); !checked) {
+    if (auto checked = check_manifest(good.head); !checked) {
         return fail(std::move(checked.error()).at(preamble_bytes));
     }
     good.sections = *section_names(good.head.manifest);

@@ -41,7 +41,20 @@ public:
         return count;
     }
 
-    std::uint64_t size() const override { return size_; }
+    std::error_code seek(std::uint64_t offset) override {
+        errno = 0;
+#if defined(_WIN32)
+        const bool done = ::_fseeki64(file_, static_cast<std::int64_t>(offset), SEEK_SET) == 0;
+#else
+        const bool done = ::fseeko(file_, static_cast<::off_t>(offset), SEEK_SET) == 0;
+#endif
+        return done ? std::error_code{}
+                    : std::error_code(errno != 0 ? errno : EIO, std::generic_category());
+    }
+
+    std::uint64_t size() const override {
+        return size_;
+    }
 
 private:
     std::FILE* file_;
@@ -51,7 +64,7 @@ private:
 class MemoryInput final : public Input {
 public:
     explicit MemoryInput(ByteView bytes)
-        : size_(bytes.size())
+        : all_(bytes)
         , rest_(bytes) {}
 
     std::size_t read(std::span<std::byte> target, std::error_code&) override {
@@ -63,10 +76,16 @@ public:
         return count;
     }
 
-    std::uint64_t size() const override { return size_; }
+    std::error_code seek(std::uint64_t offset) override {
+        rest_ =
+            all_.subspan(static_cast<std::size_t>(std::min<std::uint64_t>(offset, all_.size())));
+        return {};
+    }
+
+    std::uint64_t size() const override { return all_.size(); }
 
 private:
-    std::uint64_t size_;
+    ByteView all_;
     ByteView rest_;
 };
 
@@ -100,8 +119,9 @@ Window::Window(std::unique_ptr<Input> input)
     , buffer_(2 * record_bytes_max) {}
 
 ByteView Window::peek(std::size_t size, std::error_code& error) {
-    TWINSTEP_ASSERT(size <= record_bytes_max);
+    TWINSTEP_ASSERT(size <= frame_record_bytes_max);
     if (end_ - begin_ < size && !exhausted_) {
+        buffer_.resize(std::max(buffer_.size(), 2 * size));
         std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
         end_ -= begin_;
         begin_ = 0;
@@ -115,6 +135,14 @@ ByteView Window::peek(std::size_t size, std::error_code& error) {
         }
     }
     return ByteView(buffer_).subspan(begin_, std::min(size, end_ - begin_));
+}
+
+std::error_code Window::seek(std::uint64_t position) {
+    begin_ = 0;
+    end_ = 0;
+    exhausted_ = false;
+    position_ = position;
+    return input_->seek(position);
 }
 
 void Window::skip(std::size_t size) {

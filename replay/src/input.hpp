@@ -19,6 +19,8 @@ public:
     virtual ~Input() = default;
     /// Reads up to `target.size()` bytes; zero at the end.
     virtual std::size_t read(std::span<std::byte> target, std::error_code& error) = 0;
+    /// Goes to an offset; the next read starts there.
+    virtual std::error_code seek(std::uint64_t offset) = 0;
     /// Size of the whole, if it can be told.
     virtual std::uint64_t size() const = 0;
 };
@@ -34,8 +36,12 @@ public:
     explicit Window(std::unique_ptr<Input> input);
 
     /// Up to `size` bytes from the position on, fewer only at the end of the input. Valid until the
-    /// next call. Requires size <= record_bytes_max.
+    /// next call. Requires size <= frame_record_bytes_max; memory grows to twice the largest size,
+    /// and only while there are bytes to fill it.
     ByteView peek(std::size_t size, std::error_code& error);
+
+    /// Goes to another position of the input.
+    std::error_code seek(std::uint64_t position);
 
     /// Moves the position over bytes that were peeked.
     void skip(std::size_t size);

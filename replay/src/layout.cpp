@@ -5,6 +5,7 @@
 #include "twinstep/sim/snapshot.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <exception>
 #include <random>
@@ -113,6 +114,29 @@ std::string to_hex(const SessionId& id) {
     return to_hex(ByteView(id));
 }
 
+Result<Tick> first_tick(const Head& head) {
+    const bool late = (head.incompatible & feature::late_start) != 0;
+    const auto found = head.manifest.find(first_tick_key);
+    if (!late && found == head.manifest.end()) {
+        return Tick{0};
+    }
+    const auto wrong = [](const char* why) {
+        return fail(Error(Errc::corrupt_head, first_tick_key, why));
+    };
+    if (!late || found == head.manifest.end()) {
+        return wrong("the key and the feature of a late start belong together");
+    }
+    const std::string& text = found->second;
+    std::uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec != std::errc{} || parsed.ptr != end || value == 0 || value > tick_max ||
+        text.front() == '0') {
+        return wrong("must be a whole number from 1 to 2^63 - 1");
+    }
+    return Tick{value};
+}
+
 Result<std::vector<std::string>> section_names(const Manifest& manifest) {
     const auto found = manifest.find(sections_key);
     if (found == manifest.end()) {
@@ -142,8 +166,8 @@ Result<std::vector<std::string>> section_names(const Manifest& manifest) {
     return fail(Error(Errc::corrupt_head, sections_key, "not a list of section names"));
 }
 
-Result<void> check_manifest(const Manifest& manifest) {
-    for (const auto& [key, value] : manifest) {
+Result<void> check_manifest(const Head& head) {
+    for (const auto& [key, value] : head.manifest) {
         if (!is_utf8(key)) {
             return fail(Error(Errc::corrupt_head, "manifest.key", "not UTF-8"));
         }
@@ -151,8 +175,11 @@ Result<void> check_manifest(const Manifest& manifest) {
             return fail(Error(Errc::corrupt_head, shown(key), "not UTF-8"));
         }
     }
-    if (auto names = section_names(manifest); !names) {
+    if (auto names = section_names(head.manifest); !names) {
         return fail(names.error());
+    }
+    if (auto first = first_tick(head); !first) {
+        return fail(first.error());
     }
     return {};
 }
@@ -163,6 +190,11 @@ std::uint32_t record_check(const Place& place, ByteView record, Bytes& scratch) 
     writer.bytes(place.session);
     writer.u32(place.chunk);
     writer.u32(place.record);
+    // Copying is faster than streaming for records, streaming for frames.
+    constexpr std::size_t copied_bytes_max = 4096;
+    if (record.size() > copied_bytes_max) {
+        return static_cast<std::uint32_t>(checksum64(scratch, record));
+    }
     writer.bytes(record);
     return static_cast<std::uint32_t>(checksum64(scratch));
 }
@@ -178,7 +210,7 @@ void encode_head(const Head& head, Bytes& target) {
     writer.u32(static_cast<std::uint32_t>(preamble_bytes));
     writer.u32(head.compatible);
     writer.u32(head.read_only);
-    writer.u32(0); // incompatible features: this version has none
+    writer.u32(head.incompatible);
     writer.u32(0);
     writer.bytes(head.session);
     writer.u64(0);
@@ -199,7 +231,7 @@ Result<Head> decode_preamble(ByteView bytes) {
     const std::uint32_t size = reader.u32("preamble.size");
     head.compatible = reader.u32("features.compatible");
     head.read_only = reader.u32("features.read_only");
-    const std::uint32_t incompatible = reader.u32("features.incompatible");
+    head.incompatible = reader.u32("features.incompatible");
     const std::uint32_t reserved = reader.u32("preamble.reserved");
     const ByteView session = reader.bytes(head.session.size(), "session");
     const std::uint64_t reserved_tail = reader.u64("preamble.reserved");
@@ -219,10 +251,10 @@ Result<Head> decode_preamble(ByteView bytes) {
                               std::to_string(format_major))
                         .at(8));
     }
-    if (incompatible != 0) {
+    if (const std::uint32_t unknown = head.incompatible & ~feature::known; unknown != 0) {
         return fail(Error(Errc::unsupported_version,
                           "features.incompatible",
-                          "bits " + twinstep::to_hex(incompatible) + " are not known here")
+                          "bits " + twinstep::to_hex(unknown) + " are not known here")
                         .at(24));
     }
     if (size != preamble_bytes) {
@@ -233,6 +265,11 @@ Result<Head> decode_preamble(ByteView bytes) {
                         .at(reserved != 0 ? 28 : 48));
     }
     return head;
+}
+
+bool is_known_tag(std::uint8_t tag, bool with_changes) {
+    const RecordTag last = with_changes ? RecordTag::tick_changes : RecordTag::trailer;
+    return tag <= static_cast<std::uint8_t>(last);
 }
 
 Hash128 head_digest(ByteView head) {

@@ -26,11 +26,14 @@ inline constexpr std::size_t chunk_end_fixed_bytes = 96;
 inline constexpr std::size_t trailer_payload_bytes = 48;
 inline constexpr std::size_t manifest_check_bytes = 8;
 
+/// Where the record numbers of frames begin.
+inline constexpr std::uint32_t frame_record_first = std::uint32_t{1} << 31;
+
 /// The place of a record, which its check covers.
 struct Place {
     SessionId session{};
     std::uint32_t chunk = 0;
-    std::uint32_t record = 0;
+    std::uint32_t record = 0; ///< In the chunk, or frame_record_first and more for frames.
 };
 
 /// Computes the 32-bit check of a record: over its place, then its bytes up to the check. `scratch`
@@ -41,9 +44,14 @@ std::uint32_t record_check(const Place& place, ByteView record, Bytes& scratch);
 void encode_head(const Head& head, Bytes& target);
 /// Decodes the 64 bytes. The manifest stays empty. Errors: corrupt_head, unsupported_version.
 Result<Head> decode_preamble(ByteView bytes);
-/// Refuses what is not UTF-8 and what names no sections. Errors: corrupt_head.
-Result<void> check_manifest(const Manifest& manifest);
+/// Refuses what is not UTF-8, what names no sections and a first tick that is none. Errors:
+/// corrupt_head.
+Result<void> check_manifest(const Head& head);
 Hash128 head_digest(ByteView head);
+
+/// True for 0 and the tags of records with a meaning of their own, with feature::changes or not;
+/// all others are data or frames.
+bool is_known_tag(std::uint8_t tag, bool with_changes);
 
 void begin_chunk_digest(Hasher& hasher, std::uint64_t chunk);
 

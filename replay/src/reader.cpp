@@ -2,6 +2,7 @@
 // The reader: nothing is handed out before its check, its place and its content were found right.
 #include "twinstep/replay/reader.hpp"
 
+#include "changes.hpp"
 #include "head.hpp"
 #include "layout.hpp"
 
@@ -15,7 +16,7 @@ namespace twinstep::replay {
 
 namespace {
 
-constexpr std::size_t record_head_bytes_max = 4; // a tag and a length of up to 64 KiB
+constexpr std::size_t record_head_bytes_max = 4; // a tag and a length of up to 1 MiB
 
 bool is_cut(const Error& error) {
     return error.code == Errc::truncated;
@@ -36,7 +37,14 @@ struct Reader::Impl {
     std::vector<std::string> sections;
     std::vector<Hash128> section_hashes;
     TickFrame frame;
+    Bytes before;  ///< Encoding of the last frame of this chunk.
+    Bytes rebuilt; ///< Encoding of a frame that was written as changes.
+    bool has_changes = false;
+    std::size_t section_bytes = 0; ///< Of a tick record.
+    Tick first;
     Place place;
+    std::uint32_t frames = 0;      ///< Since the last chunk end.
+    std::uint64_t frame_bytes = 0; ///< Theirs.
     Hasher digest;
     Hash128 chain;
     Bytes scratch;
@@ -54,12 +62,17 @@ struct Reader::Impl {
 
     Result<void> start();
     Result<Record> read_record();
+    Result<ByteView> view_record();
     Result<std::size_t> measure(ByteView view) const;
+    bool is_frame(std::uint8_t tag) const;
     Result<void> accept(Record& record, ByteView bytes);
     Result<void> accept_tick(Record& record);
+    Result<void> rebuild(Record& record, std::uint64_t content_offset);
+    Result<void> accept_frame(const Record& record);
     Result<void> accept_chunk_end(Record& record, ByteView bytes);
     Result<void> accept_trailer(const Record& record);
     Result<void> accept_data(const Record& record, ByteView bytes);
+    void start_chunk();
     Result<Record> meet(Error error);
     Error cut_or_corrupt(ByteView rest) const;
 };
@@ -72,6 +85,9 @@ Result<void> Reader::Impl::start() {
     head = std::move(good->head);
     sections = std::move(good->sections);
     chain = good->digest;
+    has_changes = (head.incompatible & feature::changes) != 0;
+    section_bytes = (head.incompatible & feature::no_section_bytes) != 0 ? 0 : sections.size();
+    first = *first_tick(head);
     place.session = head.session;
     good_bytes = window.position();
     begin_chunk_digest(digest, 0);
@@ -87,12 +103,17 @@ Error Reader::Impl::cut_or_corrupt(ByteView rest) const {
     return Error(Errc::truncated, "record", "the last record is not whole").at(window.position());
 }
 
-/// The size of the record at the front of `view`, all of which is there.
+bool Reader::Impl::is_frame(std::uint8_t tag) const {
+    return has_changes && is_frame_tag(tag);
+}
+
+/// The size of the record at the front of `view`; of a frame no more than its head need be there.
 Result<std::size_t> Reader::Impl::measure(ByteView view) const {
     const ByteView front = view.first(std::min(view.size(), record_head_bytes_max));
     ByteReader reader(front, window.position());
-    reader.u8("tag");
-    const std::uint64_t length = reader.varint("length", record_payload_bytes_max);
+    const bool frame_tag = is_frame(reader.u8("tag"));
+    const std::uint64_t length =
+        reader.varint("length", frame_tag ? frame_payload_bytes_max : record_payload_bytes_max);
     if (!reader.ok()) {
         const Error error = reader.error();
         if (error.code == SimErrc::truncated && view.size() < record_head_bytes_max) {
@@ -103,55 +124,84 @@ Result<std::size_t> Reader::Impl::measure(ByteView view) const {
     }
     const std::size_t size =
         reader.offset() + static_cast<std::size_t>(length) + record_check_bytes;
-    if (size > view.size()) {
+    if (size > view.size() && (size <= record_bytes_max || view.size() < record_bytes_max)) {
         return fail(cut_or_corrupt(view));
     }
     return size;
 }
 
+/// The whole next record, empty at the end of the file.
+Result<ByteView> Reader::Impl::view_record() {
+    const Result<ByteView> near = peek(window, record_bytes_max);
+    if (!near || near->empty()) {
+        return near;
+    }
+    if (trailer_seen) {
+        return fail(Error(Errc::corrupt_record, "trailer", "bytes follow the trailer")
+                        .at(window.position()));
+    }
+    const Result<std::size_t> size = measure(*near);
+    if (!size) {
+        return fail(size.error());
+    }
+    if (*size <= near->size()) {
+        return near->first(*size);
+    }
+    const Result<ByteView> far = peek(window, *size);
+    if (far && far->size() < *size) {
+        return fail(cut_or_corrupt(*far));
+    }
+    return far;
+}
+
 Result<Record> Reader::Impl::read_record() {
-    const Result<ByteView> view = peek(window, record_bytes_max);
+    Record record;
+    record.offset = window.position();
+    const Result<ByteView> view = view_record();
     if (!view) {
         return fail(view.error());
     }
-    Record record;
-    record.offset = window.position();
     if (view->empty()) {
         ended = true;
         state = trailer_seen ? FileState::closed : FileState::open;
         return record;
     }
-    if (trailer_seen) {
-        return fail(
-            Error(Errc::corrupt_record, "trailer", "bytes follow the trailer").at(record.offset));
+    const ByteView bytes = *view;
+    const ByteView checked = bytes.first(bytes.size() - record_check_bytes);
+    record.tag = static_cast<std::uint8_t>(bytes[0]);
+    Place actual = place;
+    if (is_frame(record.tag)) {
+        actual.record = frame_record_first + frames;
     }
-    const Result<std::size_t> size = measure(*view);
-    if (!size) {
-        return fail(size.error());
-    }
-    const ByteView bytes = view->first(*size);
-    const ByteView checked = bytes.first(*size - record_check_bytes);
     record.check = ByteReader(bytes.last(record_check_bytes)).u32("check");
-    if (record.check != record_check(place, checked, scratch)) {
+    if (record.check != record_check(actual, checked, scratch)) {
         return fail(Error(Errc::corrupt_record, "check", "the check is wrong").at(record.offset));
     }
-    record.size = *size;
-    record.tag = static_cast<std::uint8_t>(bytes[0]);
+    record.size = bytes.size();
     ByteReader reader(checked);
     reader.u8("tag");
     record.payload = reader.bytes(reader.varint("length"), "payload");
     if (auto accepted = accept(record, bytes); !accepted) {
         return fail(accepted.error());
     }
-    window.skip(*size);
+    window.skip(bytes.size());
     good_bytes = window.position();
     ++records;
     return record;
 }
 
 Result<void> Reader::Impl::accept(Record& record, ByteView bytes) {
+    if (is_frame(record.tag)) {
+        record.kind = RecordKind::frame;
+        return accept_frame(record);
+    }
+    if (!is_known_tag(record.tag, has_changes)) {
+        record.kind = RecordKind::unknown;
+        return accept_data(record, bytes);
+    }
     switch (static_cast<RecordTag>(record.tag)) {
     case RecordTag::tick:
+    case RecordTag::tick_changes:
         record.kind = RecordKind::tick;
         if (auto accepted = accept_tick(record); !accepted) {
             return accepted;
@@ -163,12 +213,22 @@ Result<void> Reader::Impl::accept(Record& record, ByteView bytes) {
     case RecordTag::trailer:
         record.kind = RecordKind::trailer;
         return accept_trailer(record);
-    }
-    if (record.tag == 0) {
+    default:
         return fail(Error(Errc::corrupt_record, "tag", "0 is no tag").at(record.offset));
     }
-    record.kind = RecordKind::unknown;
-    return accept_data(record, bytes);
+}
+
+Result<void> Reader::Impl::accept_frame(const Record& record) {
+    if (place.record != 0) {
+        return fail(
+            Error(Errc::corrupt_record, "tag", "a frame stands inside a chunk").at(record.offset));
+    }
+    if (frames == frame_record_first - 1) {
+        return fail(Error(Errc::limit_exceeded, "frames").at(record.offset));
+    }
+    ++frames;
+    frame_bytes += record.size;
+    return {};
 }
 
 Result<void> Reader::Impl::accept_data(const Record& record, ByteView bytes) {
@@ -188,28 +248,58 @@ Result<void> Reader::Impl::accept_data(const Record& record, ByteView bytes) {
 Result<void> Reader::Impl::accept_tick(Record& record) {
     ByteReader reader(record.payload);
     record.tick.hash = reader.u32("tick.hash");
-    record.tick.section_bytes = reader.bytes(sections.size(), "tick.sections");
+    record.tick.section_bytes = reader.bytes(section_bytes, "tick.sections");
     record.tick.encoded = reader.bytes(reader.remaining(), "tick.frame");
     const std::uint64_t payload_offset =
         record.offset + record.size - record_check_bytes - record.payload.size();
     if (!reader.ok()) {
         return fail(as(Errc::corrupt_record, reader.error()).at(payload_offset));
     }
-    if (auto decoded = decode_frame(record.tick.encoded, frame); !decoded) {
-        const std::uint64_t skipped = record.payload.size() - record.tick.encoded.size();
-        const std::uint64_t offset = decoded.error().offset.value_or(0);
-        return fail(
-            as(Errc::corrupt_record, decoded.error()).at(payload_offset + skipped + offset));
+    const std::uint64_t content_offset =
+        payload_offset + record.payload.size() - record.tick.encoded.size();
+    const bool is_changes = static_cast<RecordTag>(record.tag) == RecordTag::tick_changes;
+    if (is_changes) {
+        if (auto whole = rebuild(record, content_offset); !whole) {
+            return whole;
+        }
     }
-    if (frame.tick().value != ticks) {
+    if (auto decoded = decode_frame(record.tick.encoded, frame); !decoded) {
+        const std::uint64_t offset = is_changes ? 0 : decoded.error().offset.value_or(0);
+        return fail(as(Errc::corrupt_record, decoded.error()).at(content_offset + offset));
+    }
+    const Tick expected = first + ticks;
+    if (frame.tick() != expected) {
         return fail(Error(Errc::corrupt_record,
                           "tick",
                           "tick " + std::to_string(frame.tick().value) + " where tick " +
-                              std::to_string(ticks) + " belongs")
+                              std::to_string(expected.value) + " belongs")
                         .at(payload_offset));
+    }
+    if (has_changes && !is_changes && chunk_ticks > 0 && is_change(before, record.tick.encoded)) {
+        return fail(Error(Errc::corrupt_record, "tag", "the tick must be written as changes")
+                        .at(record.offset));
+    }
+    if (has_changes) {
+        before.assign(record.tick.encoded.begin(), record.tick.encoded.end());
     }
     record.tick.tick = frame.tick();
     record.tick.frame = &frame;
+    return {};
+}
+
+/// Puts the frame's one encoding in the place of its changes.
+Result<void> Reader::Impl::rebuild(Record& record, std::uint64_t content_offset) {
+    if (chunk_ticks == 0) {
+        return fail(Error(Errc::corrupt_record, "tag", "a chunk cannot begin with changes")
+                        .at(record.offset));
+    }
+    auto applied = apply_changes(before, first + ticks, record.tick.encoded, rebuilt);
+    if (!applied) {
+        Error error = applied.error();
+        const std::uint64_t offset = content_offset + error.offset.value_or(0);
+        return fail(std::move(error).at(offset));
+    }
+    record.tick.encoded = rebuilt;
     return {};
 }
 
@@ -225,12 +315,14 @@ Result<void> Reader::Impl::accept_chunk_end(Record& record, ByteView bytes) {
     }
     const ChunkEnd& end = record.chunk_end = *decoded;
     digest.update(record.payload.first(covered));
-    const std::uint64_t back = last_chunk_end == 0 ? 0 : record.offset - last_chunk_end;
+    const std::uint64_t back =
+        last_chunk_end == 0 ? 0 : record.offset - last_chunk_end - frame_bytes;
+    const Tick next = first + ticks;
     const std::array<std::pair<const char*, bool>, 9> claims{{
         {"chunk_end.number", end.number == place.chunk},
         {"chunk_end.ticks", chunk_ticks > 0 && end.ticks == chunk_ticks},
-        {"chunk_end.first", end.first.value + chunk_ticks == ticks},
-        {"chunk_end.last", end.last.value + 1 == ticks},
+        {"chunk_end.first", end.first.value + chunk_ticks == next.value},
+        {"chunk_end.last", end.last.value + 1 == next.value},
         {"chunk_end.records", end.records == place.record},
         {"chunk_end.bytes", end.chunk_bytes == chunk_bytes},
         {"chunk_end.back_offset", end.back_offset == back},
@@ -248,11 +340,17 @@ Result<void> Reader::Impl::accept_chunk_end(Record& record, ByteView bytes) {
     chain = end.digest;
     last_chunk_end = record.offset;
     ++place.chunk;
+    start_chunk();
+    return {};
+}
+
+void Reader::Impl::start_chunk() {
     place.record = 0;
+    frames = 0;
+    frame_bytes = 0;
     chunk_ticks = 0;
     chunk_bytes = 0;
     begin_chunk_digest(digest, place.chunk);
-    return {};
 }
 
 Result<void> Reader::Impl::accept_trailer(const Record& record) {
@@ -282,7 +380,7 @@ Result<Record> Reader::Impl::meet(Error error) {
     }
     error.detail += std::to_string(ticks) + " ticks before it are good";
     state = is_cut(error) ? FileState::truncated : FileState::damaged;
-    defects.push_back({error, Tick{ticks}});
+    defects.push_back({error, first + ticks});
     const bool goes_on = mode == ReadMode::prefix || (mode == ReadMode::tail && is_cut(error));
     if (goes_on) {
         ended = true;
@@ -347,6 +445,46 @@ Result<Record> Reader::next() {
     return record;
 }
 
+std::optional<ChunkPlace> Reader::chunk_place() const {
+    const Impl& impl = *impl_;
+    if (impl.place.record != 0 || impl.trailer_seen || impl.failure || impl.ended) {
+        return std::nullopt;
+    }
+    return ChunkPlace{impl.window.position(),
+                      impl.place.chunk,
+                      next_tick(),
+                      impl.records,
+                      impl.last_chunk_end,
+                      impl.frame_bytes,
+                      impl.frames,
+                      impl.chain};
+}
+
+Result<void> Reader::seek(const ChunkPlace& place) {
+    Impl& impl = *impl_;
+    TWINSTEP_ASSERT(place.tick >= impl.first);
+    if (impl.failure) {
+        return fail(*impl.failure);
+    }
+    if (const std::error_code error = impl.window.seek(place.offset)) {
+        return fail(Error(Errc::io_error, "seek", error.message()).at(place.offset).in(impl.name));
+    }
+    impl.place.chunk = place.chunk;
+    impl.start_chunk();
+    impl.frames = place.frames;
+    impl.frame_bytes = place.frame_bytes;
+    impl.chain = place.chain;
+    impl.last_chunk_end = place.last_chunk_end;
+    impl.ticks = place.tick.value - impl.first.value;
+    impl.records = place.records;
+    impl.good_bytes = place.offset;
+    impl.trailer_seen = false;
+    impl.ended = false;
+    impl.state = FileState::open;
+    impl.defects.clear();
+    return {};
+}
+
 FileState Reader::state() const {
     return impl_->state;
 }
@@ -357,6 +495,10 @@ const std::vector<Defect>& Reader::defects() const {
 
 std::uint64_t Reader::ticks() const {
     return impl_->ticks;
+}
+
+Tick Reader::next_tick() const {
+    return impl_->first + impl_->ticks;
 }
 
 std::uint64_t Reader::records() const {

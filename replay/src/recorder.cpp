@@ -103,7 +103,7 @@ Result<Recorder> Recorder::create(std::unique_ptr<FileSink> sink,
         return fail(writer.error());
     }
     auto impl = std::make_unique<Impl>(std::move(*writer));
-    impl->section_bytes.resize(impl->writer.section_count());
+    impl->section_bytes.resize(impl->writer.tick_section_bytes());
     impl->sections.resize(impl->writer.section_count());
     impl->state = simulation.hash().state;
     return Recorder(std::move(impl));
@@ -131,7 +131,7 @@ void Recorder::before(const TickBegin& begin) {
     TWINSTEP_ASSERT(impl_ != nullptr);
     Impl& impl = *impl_;
     // Somebody loaded another state: what follows is not the session that was recorded.
-    if (!impl.stopped() && begin.tick.value != impl.writer.ticks()) {
+    if (!impl.stopped() && begin.tick != impl.writer.next_tick()) {
         impl.refused = Error(Errc::wrong_tick,
                              "tick",
                              "tick " + std::to_string(begin.tick.value) + " came after " +

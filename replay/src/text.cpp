@@ -135,6 +135,7 @@ OrderedJson head_line(const Head& head) {
                        {"minor", head.minor},
                        {"compatible", head.compatible},
                        {"read_only", head.read_only},
+                       {"incompatible", head.incompatible},
                        {"session", to_hex(head.session)},
                        {"manifest", std::move(manifest)}};
 }
@@ -187,6 +188,7 @@ OrderedJson record_line(const Record& record, const Reader& reader, const Export
         }
         return line;
     }
+    case RecordKind::frame:
     case RecordKind::unknown:
     case RecordKind::end:
         break;

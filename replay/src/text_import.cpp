@@ -49,6 +49,7 @@ private:
     std::optional<Writer> writer_;
     std::uint64_t line_ = 0;
     bool ended_ = false;
+    bool with_frames_ = false; ///< The head says that frames may occur.
     std::vector<std::string> names_;
     TickFrame frame_;
     Bytes encoded_;
@@ -117,6 +118,14 @@ Result<void> Importer::head(TextObject& object) {
     head.minor = static_cast<std::uint16_t>(object.number("minor", UINT16_MAX));
     head.compatible = static_cast<std::uint32_t>(object.number("compatible", UINT32_MAX));
     head.read_only = static_cast<std::uint32_t>(object.number("read_only", UINT32_MAX));
+    // Not there in texts of version 1.0, which had none.
+    head.incompatible = object.find("incompatible") == nullptr
+                            ? 0
+                            : static_cast<std::uint32_t>(object.number("incompatible", UINT32_MAX));
+    if (constexpr std::uint32_t open_form = feature::known & ~feature::packed;
+        (head.incompatible & ~open_form) != 0) {
+        object.refuse("incompatible", "has bits that are not known here, or that text has not");
+    }
     const Bytes session = object.hex("session", head.session.size());
     if (session.size() != head.session.size()) {
         object.refuse("session", "must be 16 bytes");
@@ -142,6 +151,7 @@ Result<void> Importer::head(TextObject& object) {
         return fail(writer.error());
     }
     names_ = *section_names(head.manifest);
+    with_frames_ = (head.incompatible & feature::changes) != 0;
     writer_.emplace(std::move(*writer));
     return {};
 }
@@ -264,13 +274,14 @@ void Importer::events(TextObject& object) {
 Result<void> Importer::tick(TextObject& object) {
     constexpr std::size_t hash_digits = 8;
     const Tick tick{object.long_number("tick")};
-    if (object.ok() && tick.value != writer_->ticks()) {
-        object.refuse("tick", "tick " + std::to_string(writer_->ticks()) + " comes next");
+    if (object.ok() && tick != writer_->next_tick()) {
+        object.refuse("tick", "tick " + std::to_string(writer_->next_tick().value) + " comes next");
     }
     const std::uint64_t hash = object.hex_number("hash", object.text("hash"), hash_digits);
-    const Bytes sections = object.hex("sections", writer_->section_count());
-    if (sections.size() != writer_->section_count()) {
-        object.refuse("sections", "must be one byte a section");
+    const Bytes sections = object.hex("sections", writer_->tick_section_bytes());
+    if (sections.size() != writer_->tick_section_bytes()) {
+        object.refuse("sections",
+                      "must be " + std::to_string(writer_->tick_section_bytes()) + " bytes");
     }
     if (object.ok()) {
         slots(object, tick);
@@ -293,17 +304,17 @@ Result<void> Importer::tick(TextObject& object) {
 }
 
 Result<void> Importer::chunk_end(TextObject& object) {
-    const std::uint64_t ticks = writer_->ticks();
+    const std::uint64_t next = writer_->next_tick().value;
     if (writer_->chunk_ticks() == 0) {
         object.refuse("type", "a chunk needs a tick");
     }
     if (object.number("chunk", UINT32_MAX) != writer_->chunks()) {
         object.refuse("chunk", "must be " + std::to_string(writer_->chunks()));
     }
-    if (object.long_number("first") != ticks - writer_->chunk_ticks()) {
+    if (object.long_number("first") != next - writer_->chunk_ticks()) {
         object.refuse("first", "is not the chunk's first tick");
     }
-    if (object.long_number("last") != ticks - 1) {
+    if (object.long_number("last") != next - 1) {
         object.refuse("last", "is not the chunk's last tick");
     }
     const Hash128 state = object.hash("state", object.text("state"));
@@ -353,16 +364,22 @@ Result<void> Importer::trailer(TextObject& object) {
 
 Result<void> Importer::other(TextObject& object) {
     const auto tag = static_cast<std::uint8_t>(object.number("tag", UINT8_MAX));
-    if (object.ok() && tag <= static_cast<std::uint8_t>(RecordTag::trailer)) {
+    if (object.ok() && is_known_tag(tag, with_frames_)) {
         object.refuse("tag", "has a line type of its own");
     }
-    const Bytes payload = object.hex("payload", record_payload_bytes_max);
+    const bool frame = with_frames_ && is_frame_tag(tag);
+    if (object.ok() && frame && writer_->chunk_records() != 0) {
+        object.refuse("tag", "a frame stands between chunks");
+    }
+    const Bytes payload =
+        object.hex("payload", frame ? frame_payload_bytes_max : record_payload_bytes_max);
     object.find("check");
     object.finish();
     if (!object.ok()) {
         return fail(object.error());
     }
-    return written(object, writer_->write_record(tag, payload));
+    return written(
+        object, frame ? writer_->write_frame(tag, payload) : writer_->write_record(tag, payload));
 }
 
 Result<ImportReport> Importer::finish() {

@@ -2,6 +2,7 @@
 // The writer: one record, one write.
 #include "twinstep/replay/writer.hpp"
 
+#include "changes.hpp"
 #include "layout.hpp"
 
 #include "twinstep/sim/assert.hpp"
@@ -18,12 +19,19 @@ struct Writer::Impl {
     Hash128 chain;
     Bytes record;
     Bytes scratch;
+    Bytes before;  ///< Encoding of the last frame of this chunk.
+    Bytes changes; ///< What differs from it.
     std::size_t section_count = 0;
+    bool writes_changes = false;
+    bool has_section_bytes = true;
+    Tick first;
     std::uint64_t ticks = 0;
     std::uint64_t bytes = 0;
     std::uint64_t chunk_ticks = 0;
     std::uint64_t chunk_bytes = 0;
     std::uint64_t last_chunk_end = 0;
+    std::uint64_t frame_bytes = 0; ///< Of the frames since the last chunk end.
+    std::uint32_t frames = 0;
     std::uint32_t last_check = 0;
     bool ended = false;
     std::optional<Error> error;
@@ -46,6 +54,7 @@ struct Writer::Impl {
     }
 
     Result<void> commit();
+    Result<void> commit_data();
     Result<void> put(ByteView data);
     void stop(Error reason);
     Result<void> refuse_if_stopped() const;
@@ -81,6 +90,17 @@ Result<void> Writer::Impl::commit() {
     return put(record);
 }
 
+/// The same for a record of a chunk.
+Result<void> Writer::Impl::commit_data() {
+    if (auto written = commit(); !written) {
+        return written;
+    }
+    digest.update(record);
+    chunk_bytes += record.size();
+    ++place.record;
+    return {};
+}
+
 Result<void> Writer::Impl::refuse_if_stopped() const {
     if (error) {
         return fail(Error(Errc::recorder_stopped, {}, to_string(*error)));
@@ -92,6 +112,8 @@ void Writer::Impl::start_chunk() {
     place.record = 0;
     chunk_ticks = 0;
     chunk_bytes = 0;
+    frame_bytes = 0;
+    frames = 0;
     begin_chunk_digest(digest, place.chunk);
 }
 
@@ -109,7 +131,7 @@ Writer::~Writer() {
 
 Result<Writer> Writer::create(std::unique_ptr<FileSink> sink, const Head& head) {
     TWINSTEP_ASSERT(sink != nullptr);
-    if (auto checked = check_manifest(head.manifest); !checked) {
+    if (auto checked = check_manifest(head); !checked) {
         return fail(checked.error());
     }
     Bytes manifest;
@@ -123,6 +145,9 @@ Result<Writer> Writer::create(std::unique_ptr<FileSink> sink, const Head& head) 
     impl->sink = std::move(sink);
     impl->place.session = head.session;
     impl->section_count = section_names(head.manifest)->size();
+    impl->writes_changes = (head.incompatible & feature::changes) != 0;
+    impl->has_section_bytes = (head.incompatible & feature::no_section_bytes) == 0;
+    impl->first = *first_tick(head);
     impl->chain = head_digest(encoded);
     impl->record.reserve(record_bytes_max);
     impl->scratch.reserve(record_bytes_max + sizeof(Place));
@@ -135,25 +160,30 @@ Result<Writer> Writer::create(std::unique_ptr<FileSink> sink, const Head& head) 
 
 Result<void> Writer::write_tick(std::uint32_t hash, ByteView section_bytes, ByteView frame) {
     Impl& impl = *impl_;
-    TWINSTEP_ASSERT(section_bytes.size() == impl.section_count);
+    TWINSTEP_ASSERT(section_bytes.size() == tick_section_bytes());
     TWINSTEP_ASSERT(!impl.ended);
     if (auto running = impl.refuse_if_stopped(); !running) {
         return running;
     }
-    const std::size_t size = sizeof(hash) + section_bytes.size() + frame.size();
+    TWINSTEP_ASSERT(!impl.writes_changes || ByteReader(frame).varint("tick") == next_tick().value);
+    impl.changes.clear();
+    const bool changed = impl.writes_changes && impl.chunk_ticks > 0 &&
+                         encode_changes(impl.before, frame, impl.changes);
+    const ByteView content = changed ? ByteView(impl.changes) : frame;
+    const std::size_t size = sizeof(hash) + section_bytes.size() + content.size();
     if (!impl.fits(size)) {
         return fail(Error(Errc::limit_exceeded, "frame"));
     }
-    ByteWriter writer = impl.begin(RecordTag::tick, size);
+    ByteWriter writer = impl.begin(changed ? RecordTag::tick_changes : RecordTag::tick, size);
     writer.u32(hash);
     writer.bytes(section_bytes);
-    writer.bytes(frame);
-    if (auto written = impl.commit(); !written) {
+    writer.bytes(content);
+    if (auto written = impl.commit_data(); !written) {
         return written;
     }
-    impl.digest.update(impl.record);
-    impl.chunk_bytes += impl.record.size();
-    ++impl.place.record;
+    if (impl.writes_changes) {
+        impl.before.assign(frame.begin(), frame.end());
+    }
     ++impl.chunk_ticks;
     ++impl.ticks;
     return {};
@@ -161,7 +191,8 @@ Result<void> Writer::write_tick(std::uint32_t hash, ByteView section_bytes, Byte
 
 Result<void> Writer::write_record(std::uint8_t tag, ByteView payload) {
     Impl& impl = *impl_;
-    TWINSTEP_ASSERT(tag > static_cast<std::uint8_t>(RecordTag::trailer));
+    TWINSTEP_ASSERT(!is_known_tag(tag, impl.writes_changes));
+    TWINSTEP_ASSERT(!impl.writes_changes || !is_frame_tag(tag));
     TWINSTEP_ASSERT(!impl.ended);
     if (auto running = impl.refuse_if_stopped(); !running) {
         return running;
@@ -170,13 +201,29 @@ Result<void> Writer::write_record(std::uint8_t tag, ByteView payload) {
         return fail(Error(Errc::limit_exceeded, "payload"));
     }
     impl.begin(tag, payload.size()).bytes(payload);
-    if (auto written = impl.commit(); !written) {
-        return written;
+    return impl.commit_data();
+}
+
+Result<void> Writer::write_frame(std::uint8_t tag, ByteView payload) {
+    Impl& impl = *impl_;
+    TWINSTEP_ASSERT(impl.writes_changes && is_frame_tag(tag));
+    TWINSTEP_ASSERT(impl.place.record == 0);
+    TWINSTEP_ASSERT(!impl.ended);
+    if (auto running = impl.refuse_if_stopped(); !running) {
+        return running;
     }
-    impl.digest.update(impl.record);
-    impl.chunk_bytes += impl.record.size();
-    ++impl.place.record;
-    return {};
+    if (payload.size() > frame_payload_bytes_max || impl.frames == frame_record_first - 1) {
+        return fail(Error(Errc::limit_exceeded, "payload"));
+    }
+    impl.begin(tag, payload.size()).bytes(payload);
+    impl.place.record = frame_record_first + impl.frames;
+    const Result<void> written = impl.commit();
+    impl.place.record = 0;
+    if (written) {
+        ++impl.frames;
+        impl.frame_bytes += impl.record.size();
+    }
+    return written;
 }
 
 bool Writer::chunk_due() const {
@@ -201,12 +248,13 @@ Result<void> Writer::write_chunk_end(const Hash128& state, std::span<const Hash1
     const std::uint64_t offset = impl.bytes;
     ChunkEnd end;
     end.number = impl.place.chunk;
-    end.first = Tick{impl.ticks - impl.chunk_ticks};
-    end.last = Tick{impl.ticks - 1};
+    end.first = impl.first + (impl.ticks - impl.chunk_ticks);
+    end.last = impl.first + (impl.ticks - 1);
     end.ticks = static_cast<std::uint32_t>(impl.chunk_ticks);
     end.records = impl.place.record;
     end.chunk_bytes = static_cast<std::uint32_t>(impl.chunk_bytes);
-    end.back_offset = impl.last_chunk_end == 0 ? 0 : offset - impl.last_chunk_end;
+    end.back_offset =
+        impl.last_chunk_end == 0 ? 0 : offset - impl.last_chunk_end - impl.frame_bytes;
     end.previous = impl.chain;
     end.state = state;
     end.sections = sections;
@@ -264,6 +312,14 @@ const std::optional<Error>& Writer::error() const {
 
 std::uint64_t Writer::ticks() const {
     return impl_->ticks;
+}
+
+Tick Writer::next_tick() const {
+    return impl_->first + impl_->ticks;
+}
+
+std::size_t Writer::tick_section_bytes() const {
+    return impl_->has_section_bytes ? impl_->section_count : 0;
 }
 
 std::uint64_t Writer::bytes() const {

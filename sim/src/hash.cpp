@@ -112,4 +112,12 @@ std::uint64_t checksum64(ByteView bytes) {
     return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+std::uint64_t checksum64(ByteView first, ByteView second) {
+    XXH3_state_t stream;
+    XXH3_64bits_reset(&stream);
+    XXH3_64bits_update(&stream, first.data(), first.size());
+    XXH3_64bits_update(&stream, second.data(), second.size());
+    return XXH3_64bits_digest(&stream);
+}
+
 } // namespace twinstep

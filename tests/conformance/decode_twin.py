@@ -10,6 +10,7 @@ is computed again. Exit codes: 0 all files are whole, 1 one is not, 2 usage, 6 t
 """
 import json
 import pathlib
+import re
 import struct
 import sys
 
@@ -168,7 +169,10 @@ class Cursor:
 MAGIC = bytes.fromhex("8954574e0d0a1a0a")
 END_MAGIC = bytes.fromhex("89454e440d0a1a0a")
 SYNC_MARKER = 0x454843F6
-TICK, CHUNK_END, TRAILER = 1, 2, 3
+TICK, CHUNK_END, TRAILER, CHANGES = 1, 2, 3, 4
+CHANGES_FEATURE, LATE_START, NO_SECTION_BYTES = 1, 2, 4
+KNOWN_FEATURES = CHANGES_FEATURE | LATE_START | NO_SECTION_BYTES
+FRAME_RECORDS = 1 << 31
 
 
 class Recording:
@@ -179,6 +183,8 @@ class Recording:
         self.chunk_ticks = 0
         self.chunk_start = 0
         self.last_chunk_end = 0
+        self.frames = self.frame_bytes = 0
+        self.before = None
         self.closed = False
 
     def decode(self):
@@ -209,10 +215,12 @@ class Recording:
         check = cursor.number(8, "preamble.check")
         require(check == xxh3_64(self.data[:56]), 56, "preamble.check")
         require(major == 1, 8, f"major version {major}")
-        require(incompatible == 0, 24, "incompatible features")
+        require(incompatible & ~KNOWN_FEATURES == 0, 24, "incompatible features")
         require(size == 64, 12, "preamble.size")
         require(reserved == 0 and reserved_tail == 0, 28, "reserved bytes must be zero")
         manifest = self.manifest(cursor)
+        self.features = incompatible
+        self.first = self.first_tick(manifest)
         self.names = manifest["record.sections"].split(" ")
         require(1 <= len(self.names) <= 64, 64, "record.sections")
         require(len(set(self.names)) == len(self.names), 64, "record.sections")
@@ -221,9 +229,27 @@ class Recording:
             require(1 <= len(name) <= 63 and printable, 64, "record.sections")
         self.chain = digest("twinstep.head", 0, self.data[: cursor.at])
         self.lines.append(
-            {"type": "head", "major": major, "minor": minor, "compatible": compatible,
-             "read_only": read_only, "session": self.session.hex(), "manifest": manifest}
+            {
+                "type": "head",
+                "major": major,
+                "minor": minor,
+                "compatible": compatible,
+                "read_only": read_only,
+                "incompatible": incompatible,
+                "session": self.session.hex(),
+                "manifest": manifest,
+            }
         )
+
+    def first_tick(self, manifest):
+        late = bool(self.features & LATE_START)
+        text = manifest.get("record.first_tick")
+        require(late == (text is not None), 64, "record.first_tick")
+        if not late:
+            return 0
+        require(re.fullmatch("[1-9][0-9]{0,18}", text, re.ASCII), 64, "record.first_tick")
+        require(int(text) < 1 << 63, 64, "record.first_tick")
+        return int(text)
 
     def manifest(self, cursor):
         size = cursor.number(4, "manifest.size")
@@ -245,11 +271,13 @@ class Recording:
         start = cursor.at
         tag = cursor.number(1, "tag")
         require(tag != 0, start, "0 is no tag")
-        payload = cursor.take(cursor.varint("length", 65536), "payload")
+        frame = bool(self.features & CHANGES_FEATURE) and 0x40 <= tag <= 0x7F
+        payload = cursor.take(cursor.varint("length", 1 << 20 if frame else 65536), "payload")
         payload_at = cursor.at - len(payload)
         end = cursor.at
         check = cursor.number(4, "check")
-        place = self.session + struct.pack("<II", self.chunk, self.record)
+        record = FRAME_RECORDS + self.frames if frame else self.record
+        place = self.session + struct.pack("<II", self.chunk, record)
         computed = xxh3_64(place + self.data[start:end]) & MASK32
         require(check == computed, start, "the check is wrong")
         inner = Cursor(payload, payload_at)
@@ -257,29 +285,55 @@ class Recording:
             line = self.chunk_end(inner, start)
         elif tag == TRAILER:
             line = self.trailer(inner)
+        elif frame:
+            require(self.record == 0, start, "a frame stands inside a chunk")
+            line = self.unknown(inner, tag)
+            self.frames += 1
+            self.frame_bytes += cursor.at - start
         else:
-            line = self.tick(inner) if tag == TICK else self.unknown(inner, tag)
+            line = self.chunk_record(inner, tag)
             self.record += 1
             require(cursor.at - self.chunk_start <= 2 << 20, start, "the chunk is too long")
         inner.finish("record")
         line["check"] = f"{check:08x}"
         self.lines.append(line)
-        if tag == CHUNK_END:
+        if tag == CHUNK_END or frame:
             self.chunk_start = cursor.at
+
+    def chunk_record(self, cursor, tag):
+        if tag == TICK or (tag == CHANGES and self.features & CHANGES_FEATURE):
+            return self.tick(cursor, tag)
+        return self.unknown(cursor, tag)
 
     def unknown(self, cursor, tag):
         payload = cursor.take(len(cursor.data), "payload")
         return {"type": "record", "tag": tag, "payload": payload.hex()}
 
-    def tick(self, cursor):
+    def tick(self, cursor, tag):
         hash32 = cursor.number(4, "hash")
-        sections = cursor.take(len(self.names), "sections")
-        frame = frame_of(cursor)
-        require(frame["tick"] == str(self.ticks), cursor.base, "ticks must follow each other")
+        no_bytes = self.features & NO_SECTION_BYTES
+        sections = cursor.take(0 if no_bytes else len(self.names), "sections")
+        expected = str(self.first + self.ticks)
+        if tag == CHANGES:
+            require(self.before is not None, cursor.base, "a chunk begins with changes")
+            slots = changed_slots(cursor, self.before)
+            frame = {"tick": expected, "events": [], "slots": slots}
+        else:
+            frame = frame_of(cursor)
+            same_shape = self.before is not None and len(self.before) == len(frame["slots"])
+            changes = same_shape and not frame["events"] and self.features & CHANGES_FEATURE
+            require(not changes, cursor.base, "the tick must be written as changes")
+        require(frame["tick"] == expected, cursor.base, "ticks must follow each other")
+        self.before = frame["slots"]
         self.ticks += 1
         self.chunk_ticks += 1
-        line = {"type": "tick", "tick": frame["tick"], "hash": f"{hash32:08x}",
-                "sections": sections.hex(), "slots": frame["slots"]}
+        line = {
+            "type": "tick",
+            "tick": frame["tick"],
+            "hash": f"{hash32:08x}",
+            "sections": sections.hex(),
+            "slots": frame["slots"],
+        }
         if frame["events"]:
             line["events"] = frame["events"]
         return line
@@ -290,14 +344,14 @@ class Recording:
         require(cursor.number(4, "number") == self.chunk, at, "chunk number")
         first, last = cursor.number(8, "first"), cursor.number(8, "last")
         require(self.chunk_ticks > 0, at, "a chunk needs a tick")
-        require(first == self.ticks - self.chunk_ticks, at, "first tick")
-        require(last == self.ticks - 1, at, "last tick")
+        require(first == self.first + self.ticks - self.chunk_ticks, at, "first tick")
+        require(last == self.first + self.ticks - 1, at, "last tick")
         require(cursor.number(4, "ticks") == self.chunk_ticks, at, "tick count")
         require(cursor.number(4, "records") == self.record, at, "record count")
         require(cursor.number(4, "bytes") == start - self.chunk_start, at, "chunk bytes")
         require(cursor.number(2, "sections") == len(self.names), at, "section count")
         require(cursor.number(2, "reserved") == 0, at, "reserved bytes must be zero")
-        back = start - self.last_chunk_end if self.last_chunk_end else 0
+        back = start - self.last_chunk_end - self.frame_bytes if self.last_chunk_end else 0
         require(cursor.number(8, "back") == back, at, "back offset")
         previous = cursor.hash("previous")
         require(previous == self.chain, at, "previous digest")
@@ -306,11 +360,20 @@ class Recording:
         covered = self.data[self.chunk_start : start] + cursor.data[: cursor.at]
         stored = cursor.hash("digest")
         require(stored == digest("twinstep.chunk", self.chunk, covered), at, "chunk digest")
-        line = {"type": "chunk_end", "chunk": self.chunk, "first": str(first), "last": str(last),
-                "state": state, "sections": sections, "previous": previous, "digest": stored}
+        line = {
+            "type": "chunk_end",
+            "chunk": self.chunk,
+            "first": str(first),
+            "last": str(last),
+            "state": state,
+            "sections": sections,
+            "previous": previous,
+            "digest": stored,
+        }
         self.chain, self.last_chunk_end = stored, start
         self.chunk += 1
-        self.record = self.chunk_ticks = 0
+        self.record = self.chunk_ticks = self.frames = self.frame_bytes = 0
+        self.before = None
         return line
 
     def trailer(self, cursor):
@@ -343,14 +406,31 @@ def frame_of(cursor):
             event["payload"] = cursor.take(cursor.varint("event.size", 1024), "event").hex()
             events.append(event)
     for _ in range(shape >> 1):
-        head = cursor.varint("input", 256 * 4 + 3)
-        data = cursor.take(head >> 2, "input").hex()
-        if not head & 1:
-            require(head == 0, cursor.base, "an absent input has bytes or flags")
-            slots.append(None)
-        else:
-            slots.append({"input": data, "substituted": True} if head & 2 else data)
+        slots.append(input_of(cursor))
     return {"tick": str(tick), "events": events, "slots": slots}
+
+
+def input_of(cursor):
+    head = cursor.varint("input", 256 * 4 + 3)
+    data = cursor.take(head >> 2, "input").hex()
+    if not head & 1:
+        require(head == 0, cursor.base, "an absent input has bytes or flags")
+        return None
+    return {"input": data, "substituted": True} if head & 2 else data
+
+
+def changed_slots(cursor, before):
+    """The slots of a tick that is written as what differs from the slots before it."""
+    if cursor.at == len(cursor.data):
+        return before
+    bits = int.from_bytes(cursor.take((len(before) + 7) // 8, "changed"), "little")
+    require(0 < bits < 1 << len(before), cursor.base, "bits of changed slots")
+    slots = []
+    for i, old in enumerate(before):
+        new = input_of(cursor) if bits >> i & 1 else old
+        require((new != old) == bool(bits >> i & 1), cursor.base, "an input that has not changed")
+        slots.append(new)
+    return slots
 
 
 def decode_bytes(data):

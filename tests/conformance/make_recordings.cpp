@@ -30,19 +30,25 @@ Bytes tiny() {
 }
 
 /// Every kind of event, absent and substituted inputs, records of unknown kinds.
-Bytes everything() {
+Bytes everything(std::uint32_t features) {
     auto plan = std::make_shared<SinkPlan>();
+    const bool with_frames = (features & feature::changes) != 0;
     Head head;
     head.session = test_session(77);
+    head.incompatible = features;
     head.minor = 4;
     head.compatible = 1;
     head.read_only = 2;
     head.manifest = {{sections_key, "one two"}, {"record.note", "größer"}};
+    const bool late = (features & feature::late_start) != 0;
+    if (late) {
+        head.manifest[first_tick_key] = "250";
+    }
     auto writer = Writer::create(std::make_unique<MemorySink>(plan), head);
     bool written = true;
-    for (std::uint64_t tick = 0; tick < 300; ++tick) {
+    for (std::uint64_t tick = late ? 250 : 0; tick < 550; ++tick) {
         TickFrame frame;
-        frame.reset(Tick{tick}, tick % 5);
+        frame.reset(Tick{tick}, tick / 2 % 11);
         const Bytes bytes(tick % 257, static_cast<std::byte>(tick));
         for (std::uint16_t slot = 0; slot < frame.slot_count(); ++slot) {
             if (slot != 2) {
@@ -55,16 +61,24 @@ Bytes everything() {
         }
         Bytes encoded;
         encode_frame(frame, encoded);
-        written =
-            written && writer->write_tick(static_cast<std::uint32_t>(tick), Bytes(2), encoded);
+        written = written && writer->write_tick(static_cast<std::uint32_t>(tick),
+                                                Bytes(writer->tick_section_bytes()),
+                                                encoded);
         if (tick % 50 == 7) {
-            written = written && writer->write_record(static_cast<std::uint8_t>(4 + tick % 250),
+            const auto tag = static_cast<std::uint8_t>(4 + tick % 250);
+            const auto other = static_cast<std::uint8_t>(5 + tick % 59);
+            written = written && writer->write_record(with_frames && tag < 0x80 ? other : tag,
                                                       Bytes(tick * 37));
         }
         if (tick % 60 == 59) {
             written = written && writer->write_chunk_end({tick, 1}, std::vector<Hash128>(2));
         }
+        if (with_frames && tick % 120 == 59) {
+            written = written && writer->write_frame(0x43, Bytes(3)) &&
+                      writer->write_frame(0x7F, Bytes(tick * 200));
+        }
     }
+    written = written && writer->write_chunk_end({550, 1}, std::vector<Hash128>(2));
     written = written && writer->write_trailer() && writer->close();
     return written ? plan->file : Bytes();
 }
@@ -90,12 +104,16 @@ int main(int argc, char** argv) {
         return 2;
     }
     const std::string directory = argv[1];
-    const bool saved = save(directory, "tiny", tiny()) &&
-                       save(directory, "everything", everything()) &&
-                       save(directory, "empty", record_toy({.ticks = 0})) &&
-                       save(directory, "one_player", record_toy({.ticks = 700})) &&
-                       save(directory, "four_players", record_toy({.ticks = 1300, .slots = 4})) &&
-                       save(directory, "open", record_toy({.ticks = 650, .close = false})) &&
-                       save(directory, "small_chunks", record_small_chunks(40, 4, 2));
+    const bool saved =
+        save(directory, "tiny", tiny()) && save(directory, "version_1_0", everything(0)) &&
+        save(directory, "everything", everything(feature::changes)) &&
+        save(directory,
+             "late",
+             everything(feature::changes | feature::late_start | feature::no_section_bytes)) &&
+        save(directory, "empty", record_toy({.ticks = 0})) &&
+        save(directory, "one_player", record_toy({.ticks = 700})) &&
+        save(directory, "four_players", record_toy({.ticks = 1300, .slots = 4})) &&
+        save(directory, "open", record_toy({.ticks = 650, .close = false})) &&
+        save(directory, "small_chunks", record_small_chunks(40, 4, 2));
     return saved ? 0 : 1;
 }

@@ -189,7 +189,7 @@ TEST_CASE("a recording that went through a text mode is told from a foreign file
 TEST_CASE("versions and features are judged by what they promise", "[replay][unit]") {
     const Bytes file = record_small_chunks(3, 3);
     CHECK(opening_error(with_preamble(file, 8, 2, 2)) == Errc::unsupported_version);
-    CHECK(opening_error(with_preamble(file, 24, 1, 4)) == Errc::unsupported_version);
+    CHECK(opening_error(with_preamble(file, 24, 0x80000001U, 4)) == Errc::unsupported_version);
     CHECK(opening_error(with_preamble(file, 12, 65, 4)) == Errc::corrupt_head);
     CHECK(opening_error(with_preamble(file, 28, 1, 4)) == Errc::corrupt_head);
     CHECK(opening_error(with_preamble(file, 48, 1, 4)) == Errc::corrupt_head);
@@ -243,8 +243,10 @@ struct SmallWriter {
     std::shared_ptr<SinkPlan> plan = std::make_shared<SinkPlan>();
     std::optional<Writer> writer;
 
-    explicit SmallWriter(const std::string& sections = "a b") {
+    explicit SmallWriter(std::uint32_t incompatible = feature::changes,
+                         const std::string& sections = "a b") {
         Head head;
+        head.incompatible = incompatible;
         head.manifest[sections_key] = sections;
         auto created = Writer::create(std::make_unique<MemorySink>(plan), head);
         REQUIRE(created);
@@ -265,7 +267,7 @@ struct SmallWriter {
 TEST_CASE("records of unknown kinds are skipped by their length", "[replay][unit]") {
     SmallWriter small;
     small.tick(0);
-    REQUIRE(small.writer->write_record(0x42, Bytes(1000)));
+    REQUIRE(small.writer->write_record(0x22, Bytes(1000)));
     REQUIRE(small.writer->write_record(0xC0, {}));
     small.tick(1);
     REQUIRE(small.writer->write_chunk_end({}, std::vector<Hash128>(2)));
@@ -277,10 +279,23 @@ TEST_CASE("records of unknown kinds are skipped by their length", "[replay][unit
     CHECK(outcome.state == FileState::closed);
 }
 
+TEST_CASE("records of version 1.0 use all tags but three", "[replay][unit]") {
+    SmallWriter small(0);
+    small.tick(0);
+    REQUIRE(small.writer->write_record(0x04, Bytes(1)));
+    REQUIRE(small.writer->write_record(0x42, Bytes(1000)));
+    REQUIRE(small.writer->write_chunk_end({}, std::vector<Hash128>(2)));
+    REQUIRE(small.writer->write_trailer());
+    const Outcome outcome = read_all(small.plan->file, ReadMode::strict);
+    REQUIRE_FALSE(outcome.error);
+    CHECK(outcome.records.size() == 5);
+    CHECK(outcome.records[1].kind == RecordKind::unknown);
+}
+
 TEST_CASE("ticks that do not follow each other are damage even with right checks",
           "[replay][unit]") {
     for (const std::uint64_t wrong : {0U, 2U, 5U}) {
-        SmallWriter small;
+        SmallWriter small(0); // Ticks written as changes have no number that could be wrong.
         small.tick(0);
         small.tick(wrong);
         const Outcome outcome = read_all(small.plan->file, ReadMode::strict);
@@ -288,7 +303,7 @@ TEST_CASE("ticks that do not follow each other are damage even with right checks
         CHECK(outcome.error->code == Errc::corrupt_record);
         CHECK(outcome.error->field == "tick");
     }
-    SmallWriter late;
+    SmallWriter late(0);
     late.tick(7);
     CHECK(read_all(late.plan->file).state == FileState::damaged);
 }
@@ -308,7 +323,7 @@ TEST_CASE("a frame that is not the one encoding of its tick is damage", "[replay
 TEST_CASE("a chunk that never ends is refused at the limit", "[replay][fault]") {
     SmallWriter small;
     std::uint64_t written = 0;
-    while (small.writer->write_record(0x42, Bytes(60'000))) {
+    while (small.writer->write_record(0x22, Bytes(60'000))) {
         written += 60'000;
     }
     CHECK(written > chunk_bytes_max - 2 * record_bytes_max);

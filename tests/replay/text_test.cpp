@@ -60,7 +60,7 @@ TEST_CASE("records of later versions survive the text form", "[replay][unit]") {
     Bytes encoded;
     encode_frame(frame, encoded);
     REQUIRE(writer->write_tick(0xDEADBEEF, Bytes(1), encoded));
-    REQUIRE(writer->write_record(0x77, input));
+    REQUIRE(writer->write_record(0x37, input));
     REQUIRE(writer->write_chunk_end({1, 2}, std::vector<Hash128>{{3, 4}}));
     REQUIRE(writer->write_trailer());
     REQUIRE(writer->close());

@@ -41,13 +41,20 @@ struct Defect {
     std::optional<Tick> tick; ///< First tick that is lost to it, if known.
 };
 
-enum class RecordKind : std::uint8_t { tick, chunk_end, trailer, unknown, end };
+enum class RecordKind : std::uint8_t {
+    tick, ///< Of either form; its tag tells which.
+    chunk_end,
+    trailer,
+    frame,   ///< Between chunks; its tag tells what it is.
+    unknown, ///< Data of a later version or of an application.
+    end,
+};
 
 /// The record of a tick. Views are valid until the next call.
 struct TickRecord {
     Tick tick;
     std::uint32_t hash = 0;           ///< short_hash of the state before the tick.
-    ByteView section_bytes;           ///< section_byte of each section of that state.
+    ByteView section_bytes;           ///< section_byte of each section of that state, or none.
     ByteView encoded;                 ///< The frame's one encoding.
     const TickFrame* frame = nullptr; ///< The same, decoded.
 };
@@ -79,6 +86,19 @@ struct Record {
     ChunkEnd chunk_end;
 };
 
+/// A chunk's first record, as a place to read on from. Taken from chunk_place, never made up: what
+/// it says is trusted.
+struct ChunkPlace {
+    std::uint64_t offset = 0; ///< In the file.
+    std::uint32_t chunk = 0;
+    Tick tick;                 ///< Of its first tick record.
+    std::uint64_t records = 0; ///< Before it, of any kind.
+    std::uint64_t last_chunk_end = 0;
+    std::uint64_t frame_bytes = 0; ///< Of the frames since the last chunk end.
+    std::uint32_t frames = 0;
+    Hash128 chain;
+};
+
 /// Reads forward, record by record. A record is handed out only after its check, its place and its
 /// content were found right, a chunk end only if it agrees with its whole chunk.
 /// Thread: one owner at a time. Memory: at most 2 x chunk_bytes_max, whatever the file says.
@@ -106,12 +126,21 @@ public:
     /// an error stays.
     Result<Record> next();
 
+    /// Where the reader stands, if it stands between chunks: after the head, a chunk end or a
+    /// frame.
+    std::optional<ChunkPlace> chunk_place() const;
+
+    /// Goes to a place that chunk_place() of a reader of the same file gave. The reader is then as
+    /// if it had read up to there. Errors: io_error; an earlier error stays.
+    Result<void> seek(const ChunkPlace& place);
+
     /// Before next() has answered `end` or failed: open.
     FileState state() const;
     /// What was found wrong so far; at most one, because nothing after it can be trusted.
     const std::vector<Defect>& defects() const;
 
     std::uint64_t ticks() const;      ///< Good tick records so far.
+    Tick next_tick() const;           ///< Tick of the next tick record, if there is one.
     std::uint64_t records() const;    ///< Good records so far, of any kind.
     std::uint64_t chunks() const;     ///< Good chunk ends so far.
     std::uint64_t bytes() const;      ///< Good bytes so far, head included.

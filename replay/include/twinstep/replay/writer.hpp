@@ -31,12 +31,18 @@ public:
     ~Writer();
 
     /// The record of the next tick: hashes of the state before it and the frame's one encoding.
-    /// Requires one byte a section and an encoding of the tick ticks(). Errors: io_error,
+    /// With feature::changes it holds no more than what differs from the tick before. Requires
+    /// tick_section_bytes() bytes and an encoding of the tick next_tick(). Errors: io_error,
     /// recorder_stopped, limit_exceeded.
     Result<void> write_tick(std::uint32_t hash, ByteView section_bytes, ByteView frame);
 
-    /// A record of another kind. Requires a tag that is no RecordTag. Errors: as write_tick.
+    /// A record of another kind. Requires a tag that is no RecordTag and no frame's. Errors: as
+    /// write_tick.
     Result<void> write_record(std::uint8_t tag, ByteView payload);
+
+    /// A frame. Requires feature::changes, a frame's tag and chunk_records() == 0. Errors: as
+    /// write_tick.
+    Result<void> write_frame(std::uint8_t tag, ByteView payload);
 
     /// True if the chunk has reached a target of format.hpp.
     bool chunk_due() const;
@@ -61,12 +67,14 @@ public:
     /// The first failure; nothing is written after it.
     const std::optional<Error>& error() const;
 
-    std::uint64_t ticks() const;       ///< Tick records written.
-    std::uint64_t bytes() const;       ///< Bytes of whole records, head included.
-    std::uint64_t chunks() const;      ///< Chunk ends written.
-    std::size_t section_count() const; ///< Sections that the manifest names.
-    const Hash128& chain() const;      ///< Digest of the last chunk, or of the head.
-    std::uint32_t last_check() const;  ///< Check of the last record.
+    std::uint64_t ticks() const;            ///< Tick records written.
+    Tick next_tick() const;                 ///< Tick of the next tick record.
+    std::uint64_t bytes() const;            ///< Bytes of whole records, head included.
+    std::uint64_t chunks() const;           ///< Chunk ends written.
+    std::size_t section_count() const;      ///< Sections that the manifest names.
+    std::size_t tick_section_bytes() const; ///< As many, or none with feature::no_section_bytes.
+    const Hash128& chain() const;           ///< Digest of the last chunk, or of the head.
+    std::uint32_t last_check() const;       ///< Check of the last record.
 
 private:
     struct Impl;

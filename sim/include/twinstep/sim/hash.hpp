@@ -60,6 +60,9 @@ Hash128 hash_bytes(std::string_view domain, Tick tick, std::string_view name, By
 /// XXH3-64 of raw bytes without a prefix, for checks of file structure.
 std::uint64_t checksum64(ByteView bytes);
 
+/// The checksum64 of two runs of bytes as if they lay together. Nothing is copied.
+std::uint64_t checksum64(ByteView first, ByteView second);
+
 /// The state hash: made from the section hashes, in order.
 Hash128 combine_sections(Tick tick, std::span<const SectionHash> sections);
 
