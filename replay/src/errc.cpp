@@ -36,6 +36,8 @@ public:
             return "a limit of the format is exceeded";
         case Errc::bad_text:
             return "the text form is wrong";
+        case Errc::disk_almost_full:
+            return "less room is left on the disk than was to be kept free";
         case Errc::recorder_stopped:
             return "recording has stopped";
         case Errc::wrong_tick:

@@ -19,6 +19,7 @@
 #include <windows.h>
 #else
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #endif
 
@@ -34,8 +35,9 @@ std::error_code last_error() {
 
 class SystemFile final : public FileSink {
 public:
-    explicit SystemFile(HANDLE handle)
-        : handle_(handle) {}
+    SystemFile(HANDLE handle, std::filesystem::path folder)
+        : handle_(handle)
+        , folder_(std::move(folder)) {}
 
     ~SystemFile() override { close(); }
 
@@ -70,8 +72,15 @@ public:
         return last_error();
     }
 
+    std::optional<std::uint64_t> free_bytes() override {
+        ULARGE_INTEGER free;
+        const bool told = GetDiskFreeSpaceExW(folder_.c_str(), &free, nullptr, nullptr) != 0;
+        return told ? std::optional<std::uint64_t>(free.QuadPart) : std::nullopt;
+    }
+
 private:
     HANDLE handle_;
+    std::filesystem::path folder_;
 };
 
 #else
@@ -124,6 +133,15 @@ public:
         return last_error();
     }
 
+    std::optional<std::uint64_t> free_bytes() override {
+        struct ::statvfs status {};
+
+        if (::fstatvfs(descriptor_, &status) != 0) {
+            return std::nullopt;
+        }
+        return std::uint64_t{status.f_bavail} * status.f_frsize;
+    }
+
 private:
     int descriptor_;
 };
@@ -142,7 +160,9 @@ Result<std::unique_ptr<FileSink>> create_file(const std::string& path) {
                                       FILE_ATTRIBUTE_NORMAL,
                                       nullptr);
     if (handle != INVALID_HANDLE_VALUE) {
-        return std::make_unique<SystemFile>(handle);
+        const std::filesystem::path folder =
+            std::filesystem::absolute(native_path(path)).parent_path();
+        return std::make_unique<SystemFile>(handle, folder);
     }
     const bool exists = GetLastError() == ERROR_FILE_EXISTS;
 #else

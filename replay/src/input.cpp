@@ -91,7 +91,7 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<Input>> open_input(const std::string& path) {
+Result<std::unique_ptr<Input>> open_plain_input(const std::string& path) {
     std::error_code status_error;
     if (std::filesystem::is_directory(native_path(path), status_error)) {
         return fail(Error(Errc::io_error, {}, "it is a directory").in(path));

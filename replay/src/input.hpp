@@ -25,7 +25,9 @@ public:
     virtual std::uint64_t size() const = 0;
 };
 
-/// Errors: io_error.
+/// A file as it is. Errors: io_error.
+Result<std::unique_ptr<Input>> open_plain_input(const std::string& path);
+/// A recording's file, and after its end what its journal still holds of it. Errors: io_error.
 Result<std::unique_ptr<Input>> open_input(const std::string& path);
 std::unique_ptr<Input> memory_input(ByteView bytes);
 

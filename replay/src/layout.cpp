@@ -382,6 +382,31 @@ Result<Trailer> decode_trailer(ByteView payload) {
     return trailer;
 }
 
+// --- loss ---
+
+void encode_loss(const Loss& loss, Bytes& target) {
+    ByteWriter writer(target);
+    writer.varint(loss.first.value);
+    writer.varint(loss.ticks);
+    writer.u8(static_cast<std::uint8_t>(loss.reason));
+}
+
+Result<Loss> decode_loss(ByteView payload) {
+    ByteReader reader(payload);
+    Loss loss;
+    loss.first = Tick{reader.varint("loss.first", tick_max)};
+    loss.ticks = reader.varint("loss.ticks", tick_max);
+    loss.reason = static_cast<LossReason>(reader.u8("loss.reason"));
+    reader.finish("loss");
+    if (!reader.ok()) {
+        return fail(as(Errc::corrupt_record, reader.error()));
+    }
+    if (loss.ticks == 0) {
+        return fail(Error(Errc::corrupt_record, "loss.ticks", "must not be 0").at(0));
+    }
+    return loss;
+}
+
 bool has_later_structure(ByteView rest) {
     constexpr std::size_t end_bytes = end_magic.size() + record_check_bytes;
     if (rest.size() >= end_bytes && starts_with(rest.last(end_bytes), end_magic)) {

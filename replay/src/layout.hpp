@@ -78,6 +78,10 @@ void encode_trailer(const Trailer& trailer, Bytes& target);
 /// Errors: corrupt_chunk, at an offset in the payload.
 Result<Trailer> decode_trailer(ByteView payload);
 
+void encode_loss(const Loss& loss, Bytes& target);
+/// Errors: corrupt_record, at an offset in the payload.
+Result<Loss> decode_loss(ByteView payload);
+
 /// True if the bytes that a cut file ends with hold something that only a whole file ends with, so
 /// that a length is wrong and the file is not cut.
 bool has_later_structure(ByteView rest);

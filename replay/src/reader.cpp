@@ -54,6 +54,7 @@ struct Reader::Impl {
     std::uint64_t chunk_ticks = 0;
     std::uint64_t chunk_bytes = 0;
     std::uint64_t last_chunk_end = 0;
+    std::optional<Loss> loss;
     bool trailer_seen = false;
     bool ended = false;
     FileState state = FileState::open;
@@ -69,6 +70,7 @@ struct Reader::Impl {
     Result<void> accept_tick(Record& record);
     Result<void> rebuild(Record& record, std::uint64_t content_offset);
     Result<void> accept_frame(const Record& record);
+    Result<void> accept_loss(const Record& record);
     Result<void> accept_chunk_end(Record& record, ByteView bytes);
     Result<void> accept_trailer(const Record& record);
     Result<void> accept_data(const Record& record, ByteView bytes);
@@ -226,8 +228,26 @@ Result<void> Reader::Impl::accept_frame(const Record& record) {
     if (frames == frame_record_first - 1) {
         return fail(Error(Errc::limit_exceeded, "frames").at(record.offset));
     }
+    if (static_cast<RecordTag>(record.tag) == RecordTag::loss) {
+        if (auto read = accept_loss(record); !read) {
+            return read;
+        }
+    }
     ++frames;
     frame_bytes += record.size;
+    return {};
+}
+
+Result<void> Reader::Impl::accept_loss(const Record& record) {
+    const Result<Loss> decoded = decode_loss(record.payload);
+    if (!decoded) {
+        return fail(decoded.error());
+    }
+    if (decoded->first != first + ticks || loss) {
+        return fail(Error(Errc::corrupt_record, "loss.first", "not the tick after the last")
+                        .at(record.offset));
+    }
+    loss = *decoded;
     return {};
 }
 
@@ -281,6 +301,9 @@ Result<void> Reader::Impl::accept_tick(Record& record) {
     }
     if (has_changes) {
         before.assign(record.tick.encoded.begin(), record.tick.encoded.end());
+    }
+    if (loss) {
+        return fail(Error(Errc::corrupt_record, "tick", "a tick follows a loss").at(record.offset));
     }
     record.tick.tick = frame.tick();
     record.tick.frame = &frame;
@@ -478,6 +501,7 @@ Result<void> Reader::seek(const ChunkPlace& place) {
     impl.ticks = place.tick.value - impl.first.value;
     impl.records = place.records;
     impl.good_bytes = place.offset;
+    impl.loss.reset();
     impl.trailer_seen = false;
     impl.ended = false;
     impl.state = FileState::open;
@@ -499,6 +523,10 @@ std::uint64_t Reader::ticks() const {
 
 Tick Reader::next_tick() const {
     return impl_->first + impl_->ticks;
+}
+
+const std::optional<Loss>& Reader::loss() const {
+    return impl_->loss;
 }
 
 std::uint64_t Reader::records() const {

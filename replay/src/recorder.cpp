@@ -2,9 +2,13 @@
 // The recorder: a writer behind the driver's observer seam.
 #include "twinstep/replay/recorder.hpp"
 
+#include "journal.hpp"
+#include "layout.hpp"
 #include "path.hpp"
+#include "queued_sink.hpp"
 
 #include "twinstep/sim/assert.hpp"
+#include "twinstep/sim/snapshot.hpp"
 
 #include <string_view>
 #include <utility>
@@ -18,10 +22,13 @@ struct Recorder::Impl {
 
     Writer writer;
     std::string path;
+    std::string journal; ///< Its file; empty if the recording is written directly.
+    Durability durability = Durability::chunk;
     std::optional<Error> refused; ///< Why recording stopped although the file is fine.
     Bytes section_bytes;
     Hash128 state; ///< After the last step, or at the start.
     std::vector<Hash128> sections;
+    std::optional<Tick> lost_from; ///< The first tick that found the queue full.
     std::uint64_t lost_ticks = 0;
     bool stepping = false; ///< A tick is written whose step has not returned.
     bool trailer_written = false;
@@ -35,7 +42,9 @@ struct Recorder::Impl {
         return first;
     }
 
-    bool stopped() const { return closed || refused || writer.error(); }
+    bool stopped() const { return closed || refused || lost_from || writer.error(); }
+
+    void make_durable(Durability level);
 
     Result<void> finish();
 };
@@ -62,6 +71,13 @@ Recorder::~Recorder() {
 }
 
 namespace {
+
+/// The most bytes that a tick and the chunk end after it take.
+std::size_t tick_record_bytes_max(std::size_t frame_bytes) {
+    constexpr std::size_t around =
+        16 + sections_max * (1 + sizeof(Hash128)) + chunk_end_fixed_bytes;
+    return frame_bytes + around;
+}
 
 Result<Head> make_head(Simulation& simulation, const RecorderOptions& options) {
     if (simulation.tick() != Tick{0}) {
@@ -91,6 +107,22 @@ Result<Head> make_head(Simulation& simulation, const RecorderOptions& options) {
 
 } // namespace
 
+Result<Recorder> Recorder::start(std::unique_ptr<FileSink> sink,
+                                 const Head& head,
+                                 Simulation& simulation,
+                                 Durability durability) {
+    Result<Writer> writer = Writer::create(std::move(sink), head);
+    if (!writer) {
+        return fail(writer.error());
+    }
+    auto impl = std::make_unique<Impl>(std::move(*writer));
+    impl->durability = durability;
+    impl->section_bytes.resize(impl->writer.tick_section_bytes());
+    impl->sections.resize(impl->writer.section_count());
+    impl->state = simulation.hash().state;
+    return Recorder(std::move(impl));
+}
+
 Result<Recorder> Recorder::create(std::unique_ptr<FileSink> sink,
                                   Simulation& simulation,
                                   const RecorderOptions& options) {
@@ -98,32 +130,41 @@ Result<Recorder> Recorder::create(std::unique_ptr<FileSink> sink,
     if (!head) {
         return fail(head.error());
     }
-    Result<Writer> writer = Writer::create(std::move(sink), *head);
-    if (!writer) {
-        return fail(writer.error());
-    }
-    auto impl = std::make_unique<Impl>(std::move(*writer));
-    impl->section_bytes.resize(impl->writer.tick_section_bytes());
-    impl->sections.resize(impl->writer.section_count());
-    impl->state = simulation.hash().state;
-    return Recorder(std::move(impl));
+    return start(std::move(sink), *head, simulation, options.durability);
 }
 
 Result<Recorder>
 Recorder::create(const std::string& path, Simulation& simulation, const RecorderOptions& options) {
-    if (Result<Head> head = make_head(simulation, options); !head) {
+    const Result<Head> head = make_head(simulation, options);
+    if (!head) {
         return fail(head.error());
     }
-    Result<std::unique_ptr<FileSink>> sink = create_file(path);
-    if (!sink) {
-        return fail(sink.error());
+    Result<std::unique_ptr<FileSink>> file = create_file(path);
+    if (!file) {
+        return fail(file.error());
     }
-    Result<Recorder> recorder = create(std::move(*sink), simulation, options);
+    // Where no journal can be had, the file is written directly: nothing is lost, but a disk that
+    // stands still holds up the game.
+    Result<Journal> journal =
+        Journal::create(journal_path(path, head->session), head->session, options.queue_bytes);
+    const bool queued = journal.has_value();
+    std::unique_ptr<FileSink> sink = std::move(*file);
+    std::string journal_file;
+    if (queued) {
+        journal_file = journal->path();
+        sink = std::make_unique<QueuedSink>(
+            std::move(sink),
+            std::move(*journal),
+            QueuedSink::Options{
+                options.when_full, options.durability == Durability::tick, options.free_bytes_min});
+    }
+    Result<Recorder> recorder = start(std::move(sink), *head, simulation, options.durability);
     if (!recorder) {
         remove_created(path);
         return fail(std::move(recorder.error()).in(path));
     }
     recorder->impl_->path = path;
+    recorder->impl_->journal = journal_file;
     return recorder;
 }
 
@@ -148,6 +189,11 @@ void Recorder::before(const TickBegin& begin) {
         ++impl.lost_ticks;
         return;
     }
+    if (!impl.writer.has_room(tick_record_bytes_max(begin.encoded.size()))) {
+        impl.lost_from = begin.tick;
+        ++impl.lost_ticks;
+        return;
+    }
     for (std::size_t i = 0; i < impl.section_bytes.size(); ++i) {
         impl.section_bytes[i] = section_byte(begin.hashes.sections[i].hash);
     }
@@ -159,6 +205,7 @@ void Recorder::before(const TickBegin& begin) {
         return;
     }
     impl.stepping = true;
+    impl.make_durable(Durability::tick);
 }
 
 void Recorder::after(const StateHashes& hashes) {
@@ -174,6 +221,15 @@ void Recorder::after(const StateHashes& hashes) {
     }
     if (impl.writer.chunk_due()) {
         static_cast<void>(impl.writer.write_chunk_end(impl.state, impl.sections));
+        impl.make_durable(Durability::chunk);
+    }
+}
+
+/// Has a tick or a chunk synced where its level is asked for. A sink of somebody's own is not: it
+/// would hold up the game.
+void Recorder::Impl::make_durable(Durability level) {
+    if (durability == level && !journal.empty()) {
+        static_cast<void>(writer.sync());
     }
 }
 
@@ -183,6 +239,14 @@ Result<void> Recorder::Impl::finish() {
     }
     if (writer.chunk_ticks() > 0) {
         if (auto written = writer.write_chunk_end(state, sections); !written) {
+            return written;
+        }
+    }
+    if (lost_from) {
+        Bytes loss;
+        encode_loss({*lost_from, lost_ticks, LossReason::slow_disk}, loss);
+        if (auto written = writer.write_frame(static_cast<std::uint8_t>(RecordTag::loss), loss);
+            !written) {
             return written;
         }
     }
@@ -197,7 +261,7 @@ Result<void> Recorder::close() {
     TWINSTEP_ASSERT(impl_ != nullptr);
     Impl& impl = *impl_;
     if (!impl.closed) {
-        if (!impl.stopped()) {
+        if (!impl.refused && !impl.writer.error()) {
             static_cast<void>(impl.finish());
         }
         static_cast<void>(impl.writer.close());
@@ -212,11 +276,14 @@ Result<void> Recorder::close() {
 RecorderStatus Recorder::status() const {
     TWINSTEP_ASSERT(impl_ != nullptr);
     const Impl& impl = *impl_;
+    const bool arrived = impl.closed && !impl.writer.error();
     return {impl.writer.ticks(),
             impl.lost_ticks,
             impl.writer.bytes(),
             impl.writer.chain(),
             impl.trailer_written,
+            !impl.journal.empty(),
+            arrived ? std::string() : impl.journal,
             impl.error()};
 }
 

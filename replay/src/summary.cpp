@@ -29,6 +29,7 @@ Result<Summary> summarise_rest(Reader reader, std::uint64_t size) {
     summary.sections = reader.sections();
     summary.state = reader.state();
     summary.ticks = reader.ticks();
+    summary.loss = reader.loss();
     summary.records = reader.records();
     summary.chunks = reader.chunks();
     summary.good_bytes = reader.bytes();

@@ -290,6 +290,22 @@ Result<void> Writer::write_trailer() {
     return {};
 }
 
+bool Writer::has_room(std::size_t bytes) const {
+    return impl_->sink && impl_->sink->room() >= bytes;
+}
+
+Result<void> Writer::sync() {
+    Impl& impl = *impl_;
+    if (auto running = impl.refuse_if_stopped(); !running) {
+        return running;
+    }
+    if (const std::error_code failure = impl.sink->sync()) {
+        impl.error = Error(Errc::io_error, "sync", failure.message());
+        return fail(*impl.error);
+    }
+    return {};
+}
+
 Result<void> Writer::close() {
     Impl& impl = *impl_;
     if (!impl.sink) {

@@ -177,7 +177,7 @@ TEST_CASE("no file makes a reader hold more than twice the chunk limit", "[repla
         }
         auto writer = Writer::create(std::make_unique<MemorySink>(plan), head);
         REQUIRE(writer);
-        while (writer->write_record(0x50, Bytes(record_payload_bytes_max))) {
+        while (writer->write_record(0x30, Bytes(record_payload_bytes_max))) {
         }
     }
     REQUIRE(plan->file.size() > chunk_bytes_max + 900'000);

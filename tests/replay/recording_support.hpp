@@ -11,8 +11,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -256,6 +258,15 @@ inline Result<Bytes> from_text(const std::string& text, const ImportOptions& opt
         return fail(report.error());
     }
     return plan->file;
+}
+
+/// All bytes of a file, if it can be read.
+inline std::optional<Bytes> read_file(const std::string& path) {
+    std::ifstream stream(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    const auto bytes = std::as_bytes(std::span(text));
+    return stream.good() || stream.eof() ? std::optional(Bytes(bytes.begin(), bytes.end()))
+                                         : std::nullopt;
 }
 
 /// A directory that is removed again.

@@ -23,6 +23,7 @@ enum class Errc {
     limit_exceeded,          ///< A limit of format.hpp is exceeded; nothing was allocated for it.
     bad_text,                ///< A line of the text form is wrong; `field` is its key.
     recorder_stopped,        ///< Recording has stopped before; ticks are being lost.
+    disk_almost_full,        ///< Less room is left on the disk than was to be kept free.
     wrong_tick, ///< Ticks are not consecutive, or a tick was asked for that has passed.
 };
 

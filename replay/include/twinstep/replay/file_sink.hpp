@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -27,6 +28,12 @@ public:
     virtual std::error_code sync() = 0;
     /// Closes the file; nothing is written afterwards.
     virtual std::error_code close() = 0;
+
+    /// Bytes that write would take now; a sink that has no bound says SIZE_MAX.
+    virtual std::size_t room() const { return SIZE_MAX; }
+
+    /// Bytes that are free on the disk, if that can be told.
+    virtual std::optional<std::uint64_t> free_bytes() { return std::nullopt; }
 };
 
 /// Creates a file that must not exist yet; others may read it while it grows. `path` is UTF-8.

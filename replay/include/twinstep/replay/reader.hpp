@@ -86,6 +86,18 @@ struct Record {
     ChunkEnd chunk_end;
 };
 
+/// Why ticks are missing after the last one.
+enum class LossReason : std::uint8_t {
+    slow_disk = 1, ///< The disk stood still for longer than the recorder's queue could hold.
+};
+
+/// Ticks that were played and could not be recorded.
+struct Loss {
+    Tick first;
+    std::uint64_t ticks = 0; ///< At least 1.
+    LossReason reason = LossReason::slow_disk;
+};
+
 /// A chunk's first record, as a place to read on from. Taken from chunk_place, never made up: what
 /// it says is trusted.
 struct ChunkPlace {
@@ -139,8 +151,10 @@ public:
     /// What was found wrong so far; at most one, because nothing after it can be trusted.
     const std::vector<Defect>& defects() const;
 
-    std::uint64_t ticks() const;      ///< Good tick records so far.
-    Tick next_tick() const;           ///< Tick of the next tick record, if there is one.
+    std::uint64_t ticks() const; ///< Good tick records so far.
+    Tick next_tick() const;      ///< Tick of the next tick record, if there is one.
+    /// What the file says is missing after its last tick, once it was read.
+    const std::optional<Loss>& loss() const;
     std::uint64_t records() const;    ///< Good records so far, of any kind.
     std::uint64_t chunks() const;     ///< Good chunk ends so far.
     std::uint64_t bytes() const;      ///< Good bytes so far, head included.
@@ -159,6 +173,7 @@ struct Summary {
     std::vector<std::string> sections;
     FileState state = FileState::closed;
     std::uint64_t ticks = 0;   ///< Good ticks.
+    std::optional<Loss> loss;  ///< Of the ticks after them.
     std::uint64_t records = 0; ///< Good records, of any kind.
     std::uint64_t chunks = 0;
     std::uint64_t good_bytes = 0;      ///< Up to the end of the last good record.

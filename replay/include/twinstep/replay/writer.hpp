@@ -61,6 +61,12 @@ public:
     /// Errors: as write_tick.
     Result<void> write_trailer();
 
+    /// True if the sink takes `bytes` more now.
+    bool has_room(std::size_t bytes) const;
+
+    /// Has what was written made durable, now or, with a sink that queues, soon. Errors: io_error.
+    Result<void> sync();
+
     /// Closes the file. Errors: io_error.
     Result<void> close();
 

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// The thread between a recorder and a disk.
+#include "queued_sink.hpp"
+
+#include "twinstep/replay/errc.hpp"
+
+#include <chrono>
+
+namespace twinstep::replay {
+
+namespace {
+
+/// How long records gather before they are carried on. They survive a kill all the same; what a
+/// shorter time would gain is only how far a copy of the file alone lags behind.
+constexpr std::chrono::milliseconds gather_time{10};
+/// Kept for the end of a recording, so that a full queue can still be told of in the file: chunk
+/// end, loss and trailer.
+constexpr std::size_t reserve_bytes = 16 * 1024;
+/// Free room is asked for again after this many bytes.
+constexpr std::uint64_t free_check_bytes = std::uint64_t{1} << 20;
+
+} // namespace
+
+QueuedSink::QueuedSink(std::unique_ptr<FileSink> target, Journal journal, const Options& options)
+    : target_(std::move(target))
+    , journal_(std::move(journal))
+    , options_(options) {}
+
+QueuedSink::~QueuedSink() {
+    static_cast<void>(close());
+}
+
+std::size_t QueuedSink::room() const {
+    if (options_.when_full == WhenFull::wait) {
+        return SIZE_MAX;
+    }
+    const std::size_t room = journal_.room();
+    return room > reserve_bytes ? room - reserve_bytes : 0;
+}
+
+std::error_code QueuedSink::failure() const {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+}
+
+std::size_t QueuedSink::write_head(ByteView bytes, std::error_code& error) {
+    const std::size_t written = target_->write(bytes, error);
+    head_bytes_ += written;
+    if (!error && written == bytes.size()) {
+        journal_.start_at(head_bytes_);
+        started_ = true;
+        thread_ = std::thread([this] { run(); });
+    }
+    return written;
+}
+
+std::size_t QueuedSink::write(ByteView bytes, std::error_code& error) {
+    if (!started_) {
+        return write_head(bytes, error);
+    }
+    if (failed_.load(std::memory_order_acquire)) {
+        error = failure();
+        return 0;
+    }
+    if (journal_.room() < bytes.size() && options_.when_full == WhenFull::wait) {
+        std::unique_lock lock(mutex_);
+        kicked_ = true;
+        wake_.notify_one();
+        arrived_.wait(lock, [&] {
+            return failure_ || journal_.room() >= std::min(bytes.size(), journal_.size());
+        });
+    }
+    if (journal_.room() < bytes.size()) {
+        error = failed_.load() ? failure() : std::make_error_code(std::errc::no_buffer_space);
+        return 0;
+    }
+    journal_.append(bytes);
+    if (options_.eager || journal_.room() < journal_.size() / 2) {
+        const std::lock_guard lock(mutex_);
+        kicked_ = true;
+        wake_.notify_one();
+    }
+    return bytes.size();
+}
+
+std::error_code QueuedSink::truncate(std::uint64_t size) {
+    return started_ ? std::error_code{} : target_->truncate(size);
+}
+
+std::error_code QueuedSink::sync() {
+    sync_end_.store(journal_.written(), std::memory_order_release);
+    return {};
+}
+
+std::error_code QueuedSink::close() {
+    {
+        const std::lock_guard lock(mutex_);
+        closing_ = true;
+        wake_.notify_one();
+    }
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+    if (!closed_) {
+        closed_ = true;
+        const std::error_code closed = target_->close();
+        if (closed && !failure_) {
+            failure_ = closed;
+        }
+        if (!failure_) {
+            journal_.remove();
+        }
+    }
+    return failure_;
+}
+
+// --- the thread ---
+
+void QueuedSink::run() {
+    while (true) {
+        bool last = false;
+        {
+            std::unique_lock lock(mutex_);
+            wake_.wait_for(lock, gather_time, [this] { return kicked_ || closing_; });
+            kicked_ = false;
+            last = closing_;
+        }
+        const bool good = carry();
+        {
+            // Under the lock, or who has just found no room would miss it.
+            const std::lock_guard lock(mutex_);
+            arrived_.notify_all();
+        }
+        if (!good || last) {
+            return;
+        }
+        journal_.make_writable();
+    }
+}
+
+/// Carries on what waits and syncs where that was asked for; false after a failure.
+bool QueuedSink::carry() {
+    constexpr std::size_t piece_bytes = std::size_t{256} * 1024;
+    while (true) {
+        const std::uint64_t sync_end = sync_end_.load(std::memory_order_acquire);
+        const ByteView piece = journal_.waiting(piece_bytes);
+        if (!piece.empty() && (!enough_free_bytes() || !put(piece))) {
+            return false;
+        }
+        if (sync_end > synced_end_ && journal_.drained() >= sync_end) {
+            synced_end_ = journal_.drained();
+            if (const std::error_code error = target_->sync()) {
+                fail(error);
+                return false;
+            }
+        }
+        if (piece.empty()) {
+            return true;
+        }
+        const std::lock_guard lock(mutex_);
+        arrived_.notify_all();
+    }
+}
+
+bool QueuedSink::put(ByteView bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        std::error_code error;
+        const std::size_t written = target_->write(bytes.subspan(done), error);
+        const bool interrupted = error == std::errc::interrupted;
+        if ((!error && written == 0) || written > bytes.size() - done) {
+            error = std::make_error_code(std::errc::io_error);
+        }
+        if (error && !interrupted) {
+            fail(error);
+            return false;
+        }
+        done += written;
+    }
+    journal_.drain(bytes.size());
+    return true;
+}
+
+bool QueuedSink::enough_free_bytes() {
+    if (options_.free_bytes_min == 0 || journal_.drained() < checked_free_at_) {
+        return true;
+    }
+    checked_free_at_ = journal_.drained() + free_check_bytes;
+    const std::optional<std::uint64_t> free = target_->free_bytes();
+    if (!free || *free >= options_.free_bytes_min) {
+        return true;
+    }
+    fail(make_error_code(Errc::disk_almost_full));
+    return false;
+}
+
+/// Stops. The target is cut back to where the last piece began, which is where a write began too;
+/// what was taken and has not arrived stays in the journal.
+void QueuedSink::fail(std::error_code error) {
+    static_cast<void>(target_->truncate(journal_.drained()));
+    const std::lock_guard lock(mutex_);
+    failure_ = error;
+    failed_.store(true, std::memory_order_release);
+}
+
+} // namespace twinstep::replay

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// A sink that never waits for a disk: bytes go into a journal, a thread of its own carries them on.
+#pragma once
+
+#include "journal.hpp"
+
+#include "twinstep/replay/file_sink.hpp"
+#include "twinstep/replay/recorder.hpp"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace twinstep::replay {
+
+/// Takes whole records and returns at once; only the first write, a recording's head, goes straight
+/// to the target, because without it neither file nor journal is anything. What the target refuses
+/// stays in the journal, whose file is removed only when everything has arrived.
+/// Thread: the recorder's; the target is used by the sink's own thread alone.
+class QueuedSink final : public FileSink {
+public:
+    struct Options {
+        WhenFull when_full = WhenFull::lose;
+        bool eager = false; ///< Carry every record on at once, not every few milliseconds.
+        std::uint64_t free_bytes_min = 0; ///< Stop when the disk has less room.
+    };
+
+    QueuedSink(std::unique_ptr<FileSink> target, Journal journal, const Options& options);
+    /// Waits as close() does.
+    ~QueuedSink() override;
+
+    /// Takes all of `bytes` or, with no_buffer_space, nothing. A failure of the target is answered
+    /// to every write after it.
+    std::size_t write(ByteView bytes, std::error_code& error) override;
+    /// Does nothing after the first write: the thread cuts the target back by itself.
+    std::error_code truncate(std::uint64_t size) override;
+    /// Has the target synced as soon as what was written so far has arrived; does not wait.
+    std::error_code sync() override;
+    /// Waits until everything has arrived and is synced. Errors: the target's.
+    std::error_code close() override;
+    std::size_t room() const override;
+
+private:
+    std::size_t write_head(ByteView bytes, std::error_code& error);
+    void run();
+    bool carry();
+    bool put(ByteView bytes);
+    void fail(std::error_code error);
+    bool enough_free_bytes();
+    std::error_code failure() const;
+
+    std::unique_ptr<FileSink> target_;
+    Journal journal_;
+    Options options_;
+    mutable std::mutex mutex_;
+    std::condition_variable wake_;    ///< For the thread: there is work.
+    std::condition_variable arrived_; ///< For who waits for room.
+    std::error_code failure_;
+    bool started_ = false;
+    bool closing_ = false;
+    bool closed_ = false;
+    bool kicked_ = false;
+    std::atomic<bool> failed_{false};
+    std::atomic<std::uint64_t> sync_end_{0}; ///< Offset up to which a sync was asked for.
+    std::uint64_t head_bytes_ = 0;
+    std::uint64_t synced_end_ = 0;
+    std::uint64_t checked_free_at_ = 0;
+    std::thread thread_;
+};
+
+} // namespace twinstep::replay
