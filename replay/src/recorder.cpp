@@ -133,38 +133,54 @@ Result<Recorder> Recorder::create(std::unique_ptr<FileSink> sink,
     return start(std::move(sink), *head, simulation, options.durability);
 }
 
-Result<Recorder>
-Recorder::create(const std::string& path, Simulation& simulation, const RecorderOptions& options) {
+Result<Recorder> Recorder::create(std::unique_ptr<FileSink> file,
+                                  const std::string& path,
+                                  Simulation& simulation,
+                                  const RecorderOptions& options) {
     const Result<Head> head = make_head(simulation, options);
     if (!head) {
+        return fail(head.error());
+    }
+    // Where no journal can be had, the file is written directly: nothing is lost, but a disk that
+    // stands still holds up the game.
+    Result<Journal> journal =
+        Journal::create(journal_path(path, head->session), head->session, options.queue_bytes);
+    std::unique_ptr<FileSink> sink = std::move(file);
+    std::string journal_file;
+    if (journal) {
+        journal_file = journal->path();
+        sink = std::make_unique<QueuedSink>(
+            std::move(sink),
+            std::move(*journal),
+            QueuedSink::Options{options.when_full,
+                                options.durability == Durability::tick,
+                                options.free_bytes_min});
+    }
+    Result<Recorder> recorder = start(std::move(sink), *head, simulation, options.durability);
+    if (!recorder) {
+        if (!journal_file.empty()) {
+            remove_created(journal_file);
+        }
+        return fail(std::move(recorder.error()).in(path));
+    }
+    recorder->impl_->path = path;
+    recorder->impl_->journal = journal_file;
+    return recorder;
+}
+
+Result<Recorder>
+Recorder::create(const std::string& path, Simulation& simulation, const RecorderOptions& options) {
+    if (const Result<Head> head = make_head(simulation, options); !head) {
         return fail(head.error());
     }
     Result<std::unique_ptr<FileSink>> file = create_file(path);
     if (!file) {
         return fail(file.error());
     }
-    // Where no journal can be had, the file is written directly: nothing is lost, but a disk that
-    // stands still holds up the game.
-    Result<Journal> journal =
-        Journal::create(journal_path(path, head->session), head->session, options.queue_bytes);
-    const bool queued = journal.has_value();
-    std::unique_ptr<FileSink> sink = std::move(*file);
-    std::string journal_file;
-    if (queued) {
-        journal_file = journal->path();
-        sink = std::make_unique<QueuedSink>(
-            std::move(sink),
-            std::move(*journal),
-            QueuedSink::Options{
-                options.when_full, options.durability == Durability::tick, options.free_bytes_min});
-    }
-    Result<Recorder> recorder = start(std::move(sink), *head, simulation, options.durability);
+    Result<Recorder> recorder = create(std::move(*file), path, simulation, options);
     if (!recorder) {
         remove_created(path);
-        return fail(std::move(recorder.error()).in(path));
     }
-    recorder->impl_->path = path;
-    recorder->impl_->journal = journal_file;
     return recorder;
 }
 

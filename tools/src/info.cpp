@@ -40,6 +40,19 @@ Result<replay::Summary> summarise(const std::string& path) {
     return replay::summarise(path);
 }
 
+std::uint64_t lost_ticks(const replay::Summary& summary) {
+    return summary.loss ? summary.loss->ticks : 0;
+}
+
+/// A whole file may still say that ticks are missing after its last one.
+Exit exit_for(const std::string& path, const replay::Summary& summary) {
+    if (summary.loss) {
+        Context::note(fmt::format("{}: {}", path, loss_line(*summary.loss)));
+    }
+    const Exit exit = exit_for_state(path, summary.state, summary.defects);
+    return exit == Exit::done && summary.loss ? Exit::loss : exit;
+}
+
 Exit info(Context& context, const std::string& path) {
     const auto summary = summarise(path);
     if (!summary) {
@@ -58,6 +71,7 @@ Exit info(Context& context, const std::string& path) {
          {"chunks", json_integer(summary->chunks)},
          {"chain", to_hex(summary->chain)},
          {"final_hash", summary->final_hash ? Json(to_hex(*summary->final_hash)) : Json()},
+         {"lost_ticks", json_integer(lost_ticks(*summary))},
          {"state", to_string(summary->state)}});
     context.say(fmt::format("{}: {}, {} ticks ({}), {} bytes, {} chunks",
                             path,
@@ -70,7 +84,7 @@ Exit info(Context& context, const std::string& path) {
     for (const auto& [key, value] : summary->head.manifest) {
         context.say(fmt::format("  {} = {}", key, value));
     }
-    return exit_for_state(path, summary->state, summary->defects);
+    return exit_for(path, *summary);
 }
 
 Exit check(Context& context, const std::string& path) {
@@ -82,6 +96,7 @@ Exit check(Context& context, const std::string& path) {
                    {"records", json_integer(summary->records)},
                    {"chunks", json_integer(summary->chunks)},
                    {"ticks", json_integer(summary->ticks)},
+                   {"lost_ticks", json_integer(lost_ticks(*summary))},
                    {"state", to_string(summary->state)},
                    {"defects", defects_json(*summary)}});
     context.say(fmt::format("{}: {}, {} records in {} chunks, {} defects",
@@ -90,7 +105,7 @@ Exit check(Context& context, const std::string& path) {
                             summary->records,
                             summary->chunks,
                             summary->defects.size()));
-    return exit_for_state(path, summary->state, summary->defects);
+    return exit_for(path, *summary);
 }
 
 } // namespace

@@ -29,6 +29,8 @@ struct RecordOptions {
     std::optional<std::uint64_t> seed;
     std::optional<std::uint16_t> slots;
     std::optional<std::uint64_t> ticks;
+    replay::Durability durability = replay::Durability::chunk;
+    std::uint64_t free_bytes_min = 0;
 };
 
 /// The session's set-up: the source's own, or the options'. An option that contradicts the source
@@ -144,9 +146,11 @@ Exit record(Context& context, const RecordOptions& options) {
     auto recorder = replay::Recorder::create(
         options.output,
         *session->simulation,
-        {{},
-         {{"record.created_utc", fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(now))},
-          {"record.source", options.from}}});
+        {.notes = {{"record.created_utc", fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(now))},
+                   {"record.source", options.from}},
+         .durability = options.durability,
+         .when_full = replay::WhenFull::wait, // No clock drives this session.
+         .free_bytes_min = options.free_bytes_min});
     if (!recorder) {
         return Context::refuse(recorder.error());
     }
@@ -201,6 +205,19 @@ void declare_record(CLI::App& app, Context& context, Action& action) {
                     options->frames,
                     "When frames are drawn: N, unlimited, jitter:SEED, counts:FILE")
         ->capture_default_str();
+    const std::map<std::string, replay::Durability> levels{
+        {"process", replay::Durability::process},
+        {"chunk", replay::Durability::chunk},
+        {"tick", replay::Durability::tick}};
+    verb.add_option("--durability",
+                    options->durability,
+                    "What survives a loss of power: process (what the system wrote), chunk (all but "
+                    "the last ten seconds), tick")
+        ->transform(CLI::Transformer(levels).description("{process,chunk,tick}"));
+    verb.add_option("--min-free",
+                    options->free_bytes_min,
+                    "Stop recording, not the session, when fewer bytes are free on the disk")
+        ->transform(whole_number(0, UINT64_MAX));
     verb.callback(
         [&action, options] { action = [options](Context& c) { return record(c, *options); }; });
 }

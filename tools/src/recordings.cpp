@@ -84,6 +84,15 @@ Result<void> seek(Replay& session, std::uint64_t tick, std::string_view option) 
     return {};
 }
 
+std::string loss_line(const replay::Loss& loss) {
+    return fmt::format("{} ticks from tick {} on are missing: {}",
+                       loss.ticks,
+                       loss.first.value,
+                       loss.reason == replay::LossReason::slow_disk
+                           ? "the disk stood still for too long"
+                           : "for a reason that this program does not know");
+}
+
 Exit exit_for_state(const std::string& path,
                     replay::FileState state,
                     const std::vector<replay::Defect>& defects) {

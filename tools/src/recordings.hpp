@@ -56,6 +56,9 @@ Exit exit_for_state(const std::string& path,
                     replay::FileState state,
                     const std::vector<replay::Defect>& defects);
 
+/// "120 ticks from tick 4000 on are missing: ..." for people.
+std::string loss_line(const replay::Loss& loss);
+
 /// Notes that the recording was made by another build.
 void note_other_build(const std::string& path);
 

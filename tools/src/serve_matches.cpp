@@ -98,6 +98,7 @@ Matches::simulate(Open& open, const Setup& setup, const Manifest* expected, Mani
         Result<NewRecording> file = recordings_->create();
         Result<replay::Recorder> made =
             file ? replay::Recorder::create(std::move(file->sink),
+                                            file->path,
                                             *simulation,
                                             {file->session,
                                              {{"record.match_id", std::to_string(open.id)},

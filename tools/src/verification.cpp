@@ -150,9 +150,11 @@ Result<void> run_pass(const Context& context,
     if (fork && fork->error()) {
         return fail(located(*fork->error(), outcome.path));
     }
-    outcome.ticks += simulation.tick().value;
+    const Tick first = *replay::first_tick(playback.reader().head());
+    outcome.ticks += simulation.tick().value - first.value;
     outcome.hashes_checked += playback.verdict().hashes_checked;
     outcome.state = playback.reader().state();
+    outcome.loss = playback.reader().loss();
     for (const replay::Defect& defect : playback.reader().defects()) {
         outcome.remarks.push_back(to_string(defect.error));
     }
@@ -188,6 +190,9 @@ Outcome verify_recording(const Context& context,
     } else if (outcome.hashes_checked == 0) {
         outcome.exit = Exit::nothing_checked;
         outcome.remarks.push_back(fmt::format("{}: no hash was checked", path));
+    } else if (outcome.loss) {
+        outcome.exit = Exit::loss;
+        outcome.remarks.push_back(fmt::format("{}: {}", path, loss_line(*outcome.loss)));
     } else if (outcome.state != replay::FileState::closed) {
         outcome.exit = Exit::loss;
         outcome.remarks.push_back(fmt::format(

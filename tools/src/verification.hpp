@@ -29,6 +29,7 @@ struct Outcome {
     std::uint64_t hashes_checked = 0;
     bool other_build = false;
     replay::FileState state = replay::FileState::closed;
+    std::optional<replay::Loss> loss;
     std::optional<Divergence> divergence;
     std::string failed_check; ///< Which check found the divergence: "recorded hash", "fork", ...
     std::vector<std::string> remarks; ///< One line each, for people.

@@ -70,7 +70,13 @@ public:
     /// io_error, wrong_tick, corrupt_head (text that is not UTF-8), limit_exceeded.
     static Result<Recorder>
     create(const std::string& path, Simulation& simulation, const RecorderOptions& options = {});
-    /// The same into any sink.
+    /// The same into a file that the caller has just created at `path`, perhaps behind limits of
+    /// his own; if this fails, what to do with the file is his business too.
+    static Result<Recorder> create(std::unique_ptr<FileSink> file,
+                                   const std::string& path,
+                                   Simulation& simulation,
+                                   const RecorderOptions& options);
+    /// The same into any sink, which is written directly.
     static Result<Recorder> create(std::unique_ptr<FileSink> sink,
                                    Simulation& simulation,
                                    const RecorderOptions& options = {});
