@@ -312,6 +312,8 @@ Result<void> ContentReader::open_columns() {
         return fail(as(Errc::corrupt_record, reader.error()));
     }
     cursors_.resize(slot_ticks.size());
+    // No more than this passes open_slot().
+    inputs_.reserve(reader.remaining());
     for (std::size_t i = 0; i < slot_ticks.size(); ++i) {
         if (!open_slot(cursors_[i], slot_ticks[i])) {
             return fail(bad_content("packed.input", "the inputs of a slot do not add up"));

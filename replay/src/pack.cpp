@@ -327,14 +327,17 @@ Packer::fill(std::size_t end, PendingPlace& place, ColumnWriter* columns, RowWri
 /// Compresses content, if that is worth it and allowed.
 Result<void> Packer::store(ByteView content, PackedFrame& frame, Bytes& stored) {
     stored.clear();
-    if (auto done = compress(content, level_, stored); !done) {
-        return done;
+    if (level_ != 0) {
+        if (auto done = compress(content, level_, stored); !done) {
+            return done;
+        }
     }
     const std::size_t raw =
         frame.hashes.size() + frame.section_bytes.size() + frame.chunk_hashes.size();
     frame.codec = ContentCodec::zstd;
     frame.content_bytes = content.size();
-    if (stored.size() >= content.size() || content.size() / expansion_max > stored.size() + raw) {
+    if (level_ == 0 || stored.size() >= content.size() ||
+        content.size() / expansion_max > stored.size() + raw) {
         frame.codec = ContentCodec::stored;
         stored.assign(content.begin(), content.end());
     }
@@ -582,7 +585,7 @@ pack(Reader& reader, std::unique_ptr<FileSink> sink, const PackOptions& options)
     report.ticks = reader.ticks();
     report.chunks = reader.chunks();
     report.bytes = output.bytes();
-    report.source_bytes = reader.bytes();
+    report.source_bytes = reader.file_bytes();
     report.packed_frames = packer.packed_frames();
     report.content_bytes = packer.content_bytes();
     report.chain = converter ? converter->chain() : reader.chain();
@@ -621,7 +624,7 @@ Result<PackReport> unpack(Reader& reader, std::unique_ptr<FileSink> sink) {
     report.ticks = reader.ticks();
     report.chunks = reader.chunks();
     report.bytes = output.bytes();
-    report.source_bytes = reader.bytes();
+    report.source_bytes = reader.file_bytes();
     report.chain = reader.chain();
     return report;
 }

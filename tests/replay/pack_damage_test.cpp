@@ -249,6 +249,9 @@ TEST_CASE("compressed content cannot grow beyond what is declared", "[replay][fa
     longer = packed;
     longer.insert(longer.end(), packed.begin(), packed.end());
     CHECK(verdict_of(hostile_file(frame, longer)).field == "packed.content");
+    longer = packed;
+    REQUIRE(compress({}, 19, longer)); // a frame of nothing
+    CHECK(verdict_of(hostile_file(frame, longer)).field == "packed.content");
     CHECK(verdict_of(hostile_file(frame, {})).field == "packed.content");
     CHECK(verdict_of(hostile_file(frame, ByteView(packed).first(packed.size() - 1))).field ==
           "packed.content");
@@ -306,6 +309,118 @@ TEST_CASE("content of any bytes ends in a verdict, in bounded memory", "[replay]
                                       2 * file.size() +
                                       (outcome.records.size() * sizeof(Record) * 4));
     }
+}
+
+TEST_CASE("rows cannot hold more than the frame declares", "[replay][fault][pack]") {
+    // Two ticks without slots, and the end of their chunk.
+    const auto rows = [](const std::vector<int>& values) {
+        Bytes content;
+        for (const int value : values) {
+            content.push_back(static_cast<std::byte>(value));
+        }
+        PackedFrame frame = good_frame(content.size());
+        frame.layout = ContentLayout::rows;
+        return hostile_file(frame, content);
+    };
+    CHECK(read_all(rows({1, 2, 0, 0, 1, 2, 1, 0, 2})).ticks == 2);
+    CHECK(read_all(rows({1, 2, 0, 0, 4, 0, 2})).ticks == 2);
+    for (const std::vector<int>& lie : std::vector<std::vector<int>>{
+             {1, 2, 0, 0, 1, 2, 1, 0, 1, 2, 2, 0, 2}, // three ticks
+             {1, 2, 0, 0, 2},                         // one
+             {1, 2, 0, 0, 4, 0, 2, 1, 2, 2, 0, 2},    // two chunks
+             {1, 2, 0, 0, 2, 2},                      // an empty chunk
+             {1, 2, 0, 0, 4, 0},                      // no end
+             {4, 0, 1, 2, 0, 0, 2},                   // changes of nothing
+             {1, 2, 1, 0, 1, 2, 2, 0, 2},             // not these ticks
+             {1, 2, 0, 0, 4, 1, 0, 2},                // changes that are none
+             {1, 200, 1, 0, 0},                       // a length that lies
+             {3, 0, 1, 2, 0, 0, 4, 0, 2},             // a trailer
+         }) {
+        CAPTURE(lie);
+        const Error error = verdict_of(rows(lie));
+        CHECK((error.code == Errc::corrupt_record || error.code == Errc::limit_exceeded));
+    }
+}
+
+TEST_CASE("the parts of a split chunk cannot change places", "[replay][fault][pack]") {
+    const GoodHead head = hostile_head();
+    Bytes file;
+    encode_head(head.head, file);
+    // Each part is an application's record of its own.
+    Bytes content;
+    RowWriter rows;
+    rows.record(0x80, Bytes(3));
+    PackedFrame frame = good_frame(rows.finish().size());
+    frame.layout = ContentLayout::rows;
+    frame.chunks = 0;
+    frame.ticks = 0;
+    frame.tail = 1;
+    Bytes payload;
+    encode_packed_front(frame, payload);
+    ByteWriter(payload).bytes(rows.finish());
+    append_frame(file, payload);
+    CHECK(read_all(file).state == FileState::open);
+    Bytes again = file;
+    append_frame(again, payload); // the same part, with the check of the same place
+    CHECK(verdict_of(again).field == "check");
+    PackedPosition second;
+    second.tail = 1;
+    append_frame(file, payload, second);
+    CHECK(read_all(file).state == FileState::open);
+    CHECK(read_all(file).records.size() == 2);
+}
+
+TEST_CASE("a trailer that fits the counts and nothing else is found", "[replay][fault][pack]") {
+    const Bytes content = good_columns();
+    Bytes file = hostile_file(good_frame(content.size()), content);
+    const std::size_t start = file.size();
+    ByteWriter writer(file);
+    writer.u8(3);
+    writer.varint(trailer_payload_bytes);
+    encode_trailer({77, 2, 1, {1, 2}}, file);
+    Bytes scratch;
+    writer.u32(record_check({test_session(), 1, 0}, ByteView(file).subspan(start), scratch));
+    const Error error = verdict_of(file);
+    CHECK(error.code == Errc::corrupt_chunk);
+    CHECK(error.field == "trailer");
+    CHECK(error.offset == start);
+    // By its frames alone it is whole.
+    CHECK(check_packed(file)->state == FileState::closed);
+    // Not with another number of ticks.
+    file.resize(start);
+    writer.u8(3);
+    writer.varint(trailer_payload_bytes);
+    encode_trailer({77, 3, 1, {1, 2}}, file);
+    writer.u32(record_check({test_session(), 1, 0}, ByteView(file).subspan(start), scratch));
+    CHECK(check_packed(file)->state == FileState::damaged);
+    CHECK(verdict_of(file).field == "trailer");
+}
+
+TEST_CASE("a long packed file is read in bounded memory", "[replay][fault][pack]") {
+    TestRandom random(2);
+    TestRecording recording;
+    for (int i = 0; i < 100000; ++i) {
+        recording.tick(random_tick(random, recording.writer->next_tick(), 4));
+        if (recording.writer->chunk_due()) {
+            recording.end_chunk();
+        }
+    }
+    recording.end_chunk();
+    const Bytes open = recording.close();
+    PackReport report;
+    const Bytes packed = pack_bytes(open, {1}, &report);
+    REQUIRE(report.packed_frames > 3);
+    auto reader = Reader::from_memory(packed, ReadMode::strict);
+    REQUIRE(reader);
+    // All that is ever allocated, not only what is held at a time.
+    const AllocationCounter counter;
+    auto record = reader->next();
+    while (record && record->kind != RecordKind::end) {
+        record = reader->next();
+    }
+    REQUIRE(record);
+    CHECK(reader->ticks() == 100000);
+    CHECK(counter.bytes() < 2 * chunk_bytes_max + 2 * frame_record_bytes_max);
 }
 
 TEST_CASE("packed frames and others stand only where they may", "[replay][fault][pack]") {

@@ -15,7 +15,7 @@ TEST_CASE("a packed session is smaller and unpacks to the same bytes", "[replay]
     const Bytes open = record_toy({1500, 3});
     PackReport report;
     const Bytes packed = pack_bytes(open, {}, &report);
-    CHECK(packed.size() < open.size() / 2);
+    CHECK((packed.size() < open.size() / 2 || !has_compression()));
     CHECK(report.ticks == 1500);
     CHECK(report.chunks == 3);
     CHECK(report.packed_frames == 1);
@@ -32,7 +32,7 @@ TEST_CASE("whatever can be recorded can be packed and unpacked", "[replay][prope
         INFO("round " << round);
         const Bytes open = random_recording(random);
         PackReport report;
-        const Bytes packed = pack_bytes(open, {1 + static_cast<int>(random.below(19))}, &report);
+        const Bytes packed = pack_bytes(open, {static_cast<int>(random.below(20))}, &report);
         REQUIRE(unpack_bytes(packed) == open);
         REQUIRE(report.chain == chain_of(open));
         REQUIRE(chain_of(packed) == report.chain);
@@ -98,7 +98,7 @@ TEST_CASE("thousands of idle slots and much of the same can be packed", "[replay
     }
     const Bytes open = recording.close();
     const Bytes packed = pack_bytes(open, {3});
-    CHECK(packed.size() < open.size() / 2);
+    CHECK((packed.size() < open.size() / 2 || !has_compression()));
     CHECK(unpack_bytes(packed) == open);
 }
 
@@ -135,8 +135,11 @@ TEST_CASE("a reader goes to any chunk of a packed file", "[replay][unit][pack]")
         REQUIRE(record->check == checks[k]);
         REQUIRE(record->offset == places[k].offset);
         if (i % 10 == 0) {
-            while (reader->next()->kind != RecordKind::end) {
+            auto rest = reader->next();
+            while (rest && rest->kind != RecordKind::end) {
+                rest = reader->next();
             }
+            REQUIRE(rest);
             REQUIRE(reader->defects().empty());
             REQUIRE(reader->chain() == chain_of(open));
         }
@@ -197,11 +200,12 @@ TEST_CASE("what is damaged or cut is not packed", "[replay][unit][pack]") {
 TEST_CASE("a failing disk ends packing and unpacking", "[replay][fault][pack]") {
     const Bytes open = record_toy({100, 2});
     const Bytes packed = pack_bytes(open);
+    const PackOptions options{has_compression() ? 19 : 0};
     for (std::uint64_t write = 0; write < 2; ++write) {
         auto plan = std::make_shared<SinkPlan>();
         plan->fail_write = write;
         auto reader = Reader::from_memory(open);
-        const auto failed = pack(*reader, std::make_unique<MemorySink>(plan));
+        const auto failed = pack(*reader, std::make_unique<MemorySink>(plan), options);
         REQUIRE_FALSE(failed);
         CHECK(failed.error().code == Errc::io_error);
         auto again = std::make_shared<SinkPlan>();
@@ -213,7 +217,18 @@ TEST_CASE("a failing disk ends packing and unpacking", "[replay][fault][pack]") 
     plan->write_bytes_max = 7;
     plan->interrupt_every = 3;
     auto reader = Reader::from_memory(open);
-    REQUIRE(pack(*reader, std::make_unique<MemorySink>(plan)));
+    REQUIRE(pack(*reader, std::make_unique<MemorySink>(plan), options));
     CHECK(plan->file == packed);
     CHECK(plan->closed);
+}
+
+TEST_CASE("a build without zstd says so and still stores", "[replay][unit][pack]") {
+    const Bytes open = record_toy({100, 2});
+    auto reader = Reader::from_memory(open);
+    const auto packed = pack(*reader, std::make_unique<MemorySink>(std::make_shared<SinkPlan>()));
+    CHECK(packed.has_value() == has_compression());
+    if (!packed) {
+        CHECK(packed.error().code == Errc::unsupported_version);
+    }
+    CHECK(unpack_bytes(pack_bytes(open, {0})) == open);
 }

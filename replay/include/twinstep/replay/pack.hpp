@@ -14,7 +14,7 @@
 namespace twinstep::replay {
 
 struct PackOptions {
-    /// Of zstd, 1 to 22. 19 is for archives; 3 is ten times as fast and takes a quarter more.
+    /// Of zstd, 1 to 22: 19 is for archives, 3 for a hurry. 0 compresses nothing and needs no zstd.
     int level = 19;
     /// False leaves the section bytes out: a byte a section and tick less, but a divergence is no
     /// longer named by its section, and the chain is another one: signatures go.
@@ -26,7 +26,7 @@ struct PackReport {
     std::uint64_t ticks = 0;
     std::uint64_t chunks = 0;
     std::uint64_t bytes = 0;         ///< Of the file that was written.
-    std::uint64_t source_bytes = 0;  ///< Of the open form that was read.
+    std::uint64_t source_bytes = 0;  ///< Of the file that was read; 0 if unknown.
     std::uint64_t packed_frames = 0; ///< Of these the file consists, beside what is not packed.
     std::uint64_t content_bytes = 0; ///< Of inputs, events and data records in them.
     std::uint64_t signatures_dropped = 0; ///< They vouched for another chain.
@@ -37,8 +37,8 @@ struct PackReport {
 /// Writes the packed form of what `reader`, which stands at its beginning, reads. Unpacking gives
 /// the same bytes again, of a closed file and of an open one. Whatever the reader meets is an error
 /// here; then, and if writing fails, the sink holds a prefix that is of no use. Errors: the
-/// reader's; unsupported_version without zstd; io_error. Memory: about 100 MiB at level 19,
-/// whatever the size of the recording.
+/// reader's; unsupported_version without zstd, but for level 0; io_error. Memory: about 100 MiB at
+/// level 19, whatever the size of the recording.
 Result<PackReport>
 pack(Reader& reader, std::unique_ptr<FileSink> sink, const PackOptions& options = {});
 
