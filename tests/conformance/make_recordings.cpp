@@ -135,8 +135,8 @@ int main(int argc, char** argv) {
     const Bytes late =
         everything(feature::changes | feature::late_start | feature::no_section_bytes);
     const bool packed =
+        save_packed(directory, "tiny-stored", tiny(), 0) &&
         save_packed(directory, "version_1_0-stored", everything(0), 0) &&
-        save_packed(directory, "everything-stored", everything(feature::changes), 0) &&
         save_packed(directory, "late-stored", late, 0) &&
         save_packed(directory, "empty-stored", record_toy({.ticks = 0}), 0) &&
         save_packed(directory, "open-stored", record_toy({.ticks = 650, .close = false}), 0) &&
