@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Turns packed .twin recordings into their open form, from docs/recording-format.md alone.
 
-What it writes is checked by decode_twin like any open file. Content that is compressed needs libzstd, which is
-looked for at run time; stored content needs nothing.
+What it writes is checked by decode_twin like any open file. Content that is compressed needs
+libzstd, which is looked for at run time; stored content needs nothing.
 """
 import ctypes
 import ctypes.util

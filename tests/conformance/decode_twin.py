@@ -435,8 +435,10 @@ def changed_slots(cursor, before):
 
 
 def decode_bytes(data):
-    """The decoded recording, of a packed one its open form. Raises Damaged at the first byte that is
-    not as the page says."""
+    """The decoded recording, of a packed one its open form.
+
+    Raises Damaged at the first byte that is not as the page says.
+    """
     try:
         if len(data) >= 64 and data[24] & PACKED_FEATURE:
             data = importlib.import_module("decode_packed").open_form(data)
