@@ -5,6 +5,7 @@
 #include "changes.hpp"
 #include "head.hpp"
 #include "layout.hpp"
+#include "unpack_input.hpp"
 
 #include "twinstep/sim/assert.hpp"
 
@@ -31,6 +32,7 @@ struct Reader::Impl {
         , name(std::move(file_name)) {}
 
     Window window;
+    UnpackInput* packed = nullptr; ///< What the window looks through, if the file is packed.
     ReadMode mode;
     std::string name;
     Head head;
@@ -84,6 +86,15 @@ Result<void> Reader::Impl::start() {
     if (!good) {
         return fail(std::move(good.error()).in(name));
     }
+    if ((good->head.incompatible & feature::packed) != 0) {
+        const std::uint64_t start = window.position();
+        auto input = std::make_unique<UnpackInput>(std::move(window), *good);
+        packed = input.get();
+        good->head = packed->head();
+        good->digest = packed->head_chain();
+        window = Window(std::move(input));
+        static_cast<void>(window.seek(start));
+    }
     head = std::move(good->head);
     sections = std::move(good->sections);
     chain = good->digest;
@@ -135,6 +146,9 @@ Result<std::size_t> Reader::Impl::measure(ByteView view) const {
 /// The whole next record, empty at the end of the file.
 Result<ByteView> Reader::Impl::view_record() {
     const Result<ByteView> near = peek(window, record_bytes_max);
+    if (near && near->empty() && packed != nullptr && packed->defect()) {
+        return fail(*packed->defect());
+    }
     if (!near || near->empty()) {
         return near;
     }
@@ -224,6 +238,11 @@ Result<void> Reader::Impl::accept_frame(const Record& record) {
     if (place.record != 0) {
         return fail(
             Error(Errc::corrupt_record, "tag", "a frame stands inside a chunk").at(record.offset));
+    }
+    if (record.tag == static_cast<std::uint8_t>(RecordTag::packed)) {
+        return fail(
+            Error(Errc::corrupt_record, "tag", "a packed frame in a file that is not packed")
+                .at(record.offset));
     }
     if (frames == frame_record_first - 1) {
         return fail(Error(Errc::limit_exceeded, "frames").at(record.offset));
@@ -394,7 +413,8 @@ Result<void> Reader::Impl::accept_trailer(const Record& record) {
 
 Result<Record> Reader::Impl::meet(Error error) {
     error.where = name;
-    if (error.code == Errc::io_error) {
+    // Neither says that the file is at fault.
+    if (error.code == Errc::io_error || error.code == Errc::unsupported_version) {
         failure = error;
         return fail(std::move(error));
     }
@@ -448,6 +468,10 @@ const Head& Reader::head() const {
     return impl_->head;
 }
 
+bool Reader::is_packed() const {
+    return impl_->packed != nullptr;
+}
+
 const std::vector<std::string>& Reader::sections() const {
     return impl_->sections;
 }
@@ -480,7 +504,9 @@ std::optional<ChunkPlace> Reader::chunk_place() const {
                       impl.last_chunk_end,
                       impl.frame_bytes,
                       impl.frames,
-                      impl.chain};
+                      impl.chain,
+                      impl.packed != nullptr ? impl.packed->origin(impl.window.position())
+                                             : PackedOrigin{}};
 }
 
 Result<void> Reader::seek(const ChunkPlace& place) {
@@ -488,6 +514,9 @@ Result<void> Reader::seek(const ChunkPlace& place) {
     TWINSTEP_ASSERT(place.tick >= impl.first);
     if (impl.failure) {
         return fail(*impl.failure);
+    }
+    if (impl.packed != nullptr) {
+        impl.packed->set_origin(place.packed);
     }
     if (const std::error_code error = impl.window.seek(place.offset)) {
         return fail(Error(Errc::io_error, "seek", error.message()).at(place.offset).in(impl.name));

@@ -5,6 +5,7 @@
 #include "changes.hpp"
 #include "layout.hpp"
 
+#include "twinstep/replay/reader.hpp"
 #include "twinstep/sim/assert.hpp"
 
 #include <utility>
@@ -49,10 +50,16 @@ struct Writer::Impl {
     }
 
     bool fits(std::size_t payload_bytes) const {
+        std::size_t length_bytes = 1;
+        for (std::size_t rest = payload_bytes >> 7; rest > 0; rest >>= 7) {
+            ++length_bytes;
+        }
         return payload_bytes <= record_payload_bytes_max &&
-               chunk_bytes + record_bytes_max <= chunk_bytes_max;
+               chunk_bytes + 1 + length_bytes + payload_bytes + record_check_bytes <=
+                   chunk_bytes_max;
     }
 
+    void prepare(std::unique_ptr<FileSink> target, const Head& head);
     Result<void> commit();
     Result<void> commit_data();
     Result<void> put(ByteView data);
@@ -60,6 +67,18 @@ struct Writer::Impl {
     Result<void> refuse_if_stopped() const;
     void start_chunk();
 };
+
+void Writer::Impl::prepare(std::unique_ptr<FileSink> target, const Head& head) {
+    TWINSTEP_ASSERT(target != nullptr);
+    sink = std::move(target);
+    place.session = head.session;
+    section_count = section_names(head.manifest)->size();
+    writes_changes = (head.incompatible & feature::changes) != 0;
+    has_section_bytes = (head.incompatible & feature::no_section_bytes) == 0;
+    first = *first_tick(head);
+    record.reserve(record_bytes_max);
+    scratch.reserve(record_bytes_max + sizeof(Place));
+}
 
 void Writer::Impl::stop(Error reason) {
     error = std::move(reason).at(bytes);
@@ -130,7 +149,6 @@ Writer::~Writer() {
 }
 
 Result<Writer> Writer::create(std::unique_ptr<FileSink> sink, const Head& head) {
-    TWINSTEP_ASSERT(sink != nullptr);
     if (auto checked = check_manifest(head); !checked) {
         return fail(checked.error());
     }
@@ -142,19 +160,27 @@ Result<Writer> Writer::create(std::unique_ptr<FileSink> sink, const Head& head) 
     Bytes encoded;
     encode_head(head, encoded);
     auto impl = std::make_unique<Impl>();
-    impl->sink = std::move(sink);
-    impl->place.session = head.session;
-    impl->section_count = section_names(head.manifest)->size();
-    impl->writes_changes = (head.incompatible & feature::changes) != 0;
-    impl->has_section_bytes = (head.incompatible & feature::no_section_bytes) == 0;
-    impl->first = *first_tick(head);
+    impl->prepare(std::move(sink), head);
     impl->chain = head_digest(encoded);
-    impl->record.reserve(record_bytes_max);
-    impl->scratch.reserve(record_bytes_max + sizeof(Place));
     if (auto written = impl->put(encoded); !written) {
         return fail(written.error());
     }
     impl->start_chunk();
+    return Writer(std::move(impl));
+}
+
+Writer Writer::resume(std::unique_ptr<FileSink> sink, const Head& head, const ChunkPlace& place) {
+    auto impl = std::make_unique<Impl>();
+    impl->prepare(std::move(sink), head);
+    TWINSTEP_ASSERT(place.tick >= impl->first);
+    impl->place.chunk = place.chunk;
+    impl->start_chunk();
+    impl->chain = place.chain;
+    impl->ticks = place.tick.value - impl->first.value;
+    impl->bytes = place.offset;
+    impl->last_chunk_end = place.last_chunk_end;
+    impl->frame_bytes = place.frame_bytes;
+    impl->frames = place.frames;
     return Writer(std::move(impl));
 }
 
@@ -324,6 +350,20 @@ Result<void> Writer::close() {
 
 const std::optional<Error>& Writer::error() const {
     return impl_->error;
+}
+
+ChunkPlace Writer::chunk_place() const {
+    const Impl& impl = *impl_;
+    TWINSTEP_ASSERT(impl.place.record == 0);
+    ChunkPlace place;
+    place.offset = impl.bytes;
+    place.chunk = impl.place.chunk;
+    place.tick = next_tick();
+    place.last_chunk_end = impl.last_chunk_end;
+    place.frame_bytes = impl.frame_bytes;
+    place.frames = impl.frames;
+    place.chain = impl.chain;
+    return place;
 }
 
 std::uint64_t Writer::ticks() const {

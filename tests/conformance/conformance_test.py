@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 
+import decode_packed
 import decode_twin
 
 MAKER = PAGE = CORPUS = None
@@ -72,12 +73,31 @@ class Conformance(unittest.TestCase):
 
     def test_both_decoders_agree_on_every_line(self):
         files = sorted(self.directory.glob("*.twin"))
-        self.assertEqual(len(files), 9)
+        self.assertEqual(len([path for path in files if "-packed" not in path.stem]), 14)
         for path in files:
+            if "-" in path.stem:
+                continue  # compared as bytes of its open form
             decoded = decode_twin.decode_bytes(path.read_bytes())
             text = path.with_suffix(".ndjson").read_text(encoding="utf-8")
             self.assertEqual(decoded["lines"], [json.loads(line) for line in text.splitlines()])
-            self.assertEqual(decoded["state"], "open" if path.stem == "open" else "closed")
+            self.assertEqual(decoded["state"], "open" if "open" in path.stem else "closed")
+
+    def test_a_packed_file_stands_for_its_open_form(self):
+        paths = sorted(self.directory.glob("*-stored.twin"))
+        if decode_packed.has_zstd():
+            paths += sorted(self.directory.glob("*-packed.twin"))
+        self.assertGreaterEqual(len(paths), 5)
+        for path in paths:
+            opened = self.directory / (path.stem.split("-")[0] + ".twin")
+            self.assertEqual(decode_packed.open_form(path.read_bytes()), opened.read_bytes(), path)
+
+    def test_every_flipped_byte_of_a_packed_file_is_refused(self):
+        data = bytearray((self.directory / "tiny-stored.twin").read_bytes())
+        for at in range(len(data)):
+            data[at] ^= 0x10
+            with self.assertRaises(decode_twin.Damaged, msg=f"byte {at}"):
+                decode_twin.decode_bytes(bytes(data))
+            data[at] ^= 0x10
 
     def test_the_worked_example_of_the_page_is_a_real_file(self):
         page = PAGE.read_text(encoding="utf-8")

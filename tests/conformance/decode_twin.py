@@ -8,6 +8,7 @@
 Prints one JSON object a file: its lines are those of the page's text form. Every check and digest
 is computed again. Exit codes: 0 all files are whole, 1 one is not, 2 usage, 6 there was no file.
 """
+import importlib
 import json
 import pathlib
 import re
@@ -170,8 +171,8 @@ MAGIC = bytes.fromhex("8954574e0d0a1a0a")
 END_MAGIC = bytes.fromhex("89454e440d0a1a0a")
 SYNC_MARKER = 0x454843F6
 TICK, CHUNK_END, TRAILER, CHANGES = 1, 2, 3, 4
-CHANGES_FEATURE, LATE_START, NO_SECTION_BYTES = 1, 2, 4
-KNOWN_FEATURES = CHANGES_FEATURE | LATE_START | NO_SECTION_BYTES
+CHANGES_FEATURE, LATE_START, NO_SECTION_BYTES, PACKED_FEATURE = 1, 2, 4, 8
+KNOWN_FEATURES = CHANGES_FEATURE | LATE_START | NO_SECTION_BYTES | PACKED_FEATURE
 FRAME_RECORDS = 1 << 31
 
 
@@ -434,8 +435,13 @@ def changed_slots(cursor, before):
 
 
 def decode_bytes(data):
-    """The decoded recording. Raises Damaged at the first byte that is not as the page says."""
+    """The decoded recording, of a packed one its open form.
+
+    Raises Damaged at the first byte that is not as the page says.
+    """
     try:
+        if len(data) >= 64 and data[24] & PACKED_FEATURE:
+            data = importlib.import_module("decode_packed").open_form(data)
         return Recording(data).decode()
     except (UnicodeDecodeError, KeyError) as error:
         raise Damaged(f"manifest: {error}") from error
@@ -470,4 +476,5 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    # As a module, so that decode_packed raises the same Damaged.
+    sys.exit(importlib.import_module("decode_twin").main(sys.argv[1:]))

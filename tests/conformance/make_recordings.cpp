@@ -97,6 +97,23 @@ bool save(const std::string& directory, const std::string& name, const Bytes& fi
     return binary.good() && lines.good();
 }
 
+/// The same in packed form; level 0 is there in every build.
+bool save_packed(const std::string& directory,
+                 const std::string& name,
+                 const Bytes& file,
+                 int level) {
+    auto plan = std::make_shared<SinkPlan>();
+    auto reader = Reader::from_memory(file, ReadMode::strict);
+    if (!reader) {
+        return false;
+    }
+    const auto packed = pack(*reader, std::make_unique<MemorySink>(plan), {level});
+    if (!packed) {
+        return packed.error().code == Errc::unsupported_version;
+    }
+    return save(directory, name, plan->file);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -115,5 +132,15 @@ int main(int argc, char** argv) {
         save(directory, "four_players", record_toy({.ticks = 1300, .slots = 4})) &&
         save(directory, "open", record_toy({.ticks = 650, .close = false})) &&
         save(directory, "small_chunks", record_small_chunks(40, 4, 2));
-    return saved ? 0 : 1;
+    const Bytes late =
+        everything(feature::changes | feature::late_start | feature::no_section_bytes);
+    const bool packed =
+        save_packed(directory, "tiny-stored", tiny(), 0) &&
+        save_packed(directory, "version_1_0-stored", everything(0), 0) &&
+        save_packed(directory, "late-stored", late, 0) &&
+        save_packed(directory, "empty-stored", record_toy({.ticks = 0}), 0) &&
+        save_packed(directory, "open-stored", record_toy({.ticks = 650, .close = false}), 0) &&
+        save_packed(directory, "everything-packed", everything(feature::changes), 19) &&
+        save_packed(directory, "four_players-packed", record_toy({.ticks = 1300, .slots = 4}), 19);
+    return saved && packed ? 0 : 1;
 }

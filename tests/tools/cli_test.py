@@ -22,6 +22,8 @@ VERBS = [
     "check",
     "cat",
     "import",
+    "pack",
+    "unpack",
     "diff",
     "state",
     "timing",
@@ -273,6 +275,59 @@ class FilesTest(CommandTest):
         copy = self.folder / "copy.twin"
         self.json("import", text, "-o", copy)
         self.assertEqual(copy.read_bytes(), path.read_bytes())
+
+    def test_packing_is_undone_to_the_byte(self):
+        path, made = self.record("a.twin", "--slots", 4, ticks=1500)
+        packed = self.folder / "a.packed.twin"
+        answer = self.json("pack", path, "-o", packed)
+        self.assertEqual(
+            (answer["ticks"], answer["chain"], answer["bytes"]),
+            ("1500", made["chain"], str(packed.stat().st_size)),
+        )
+        self.assertLess(packed.stat().st_size, path.stat().st_size / 2)
+        # A packed file is read like any other.
+        self.assertEqual(run("cat", packed).stdout, run("cat", path).stdout)
+        self.assertEqual(self.json("verify", packed)["hashes_checked"][:2], "15")
+        self.assertEqual(self.json("info", packed)["chain"], made["chain"])
+        again = self.folder / "again.twin"
+        self.assertEqual(self.json("unpack", packed, "-o", again)["bytes"], made["bytes"])
+        self.assertEqual(again.read_bytes(), path.read_bytes())
+        self.assertEqual(
+            sorted(file.name for file in self.folder.iterdir()),
+            ["a.packed.twin", "a.twin", "again.twin"],
+        )
+
+    def test_packing_never_writes_over_a_file(self):
+        path, _ = self.record()
+        before = path.read_bytes()
+        other, _ = self.record("b.twin")
+        self.refused("pack", path, "-o", path, code=1, mentions=[path, "same file"])
+        self.refused("pack", path, "-o", other, code=1, mentions=[other, "exist"])
+        self.refused("unpack", path, "-o", other, code=1, mentions=[other, "exist"])
+        self.refused("pack", path, "-o", self.folder / "x.twin", "--level", "23", code=2)
+        self.assertEqual(path.read_bytes(), before)
+
+    def test_what_is_not_whole_is_packed_if_it_is_open_and_refused_if_it_is_cut(self):
+        path, _ = self.record(ticks=700)
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-54])
+        done = run("pack", path, "-o", self.folder / "open.twin")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        done = run("unpack", self.folder / "open.twin", "-o", self.folder / "again.twin")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual((self.folder / "again.twin").read_bytes(), whole[:-54])
+        path.write_bytes(whole[:-60])
+        self.refused("pack", path, "-o", self.folder / "cut.twin", code=1, mentions=[path])
+        self.assertFalse((self.folder / "cut.twin").exists())
+        self.assertFalse((self.folder / "cut.twin.part").exists())
+
+    def test_section_bytes_can_be_left_out(self):
+        path, made = self.record(ticks=700)
+        packed = self.folder / "small.twin"
+        answer = self.json("pack", path, "-o", packed, "--no-section-bytes")
+        self.assertTrue(answer["section_bytes_dropped"])
+        self.assertNotEqual(answer["chain"], made["chain"])
+        self.assertEqual(self.json("verify", packed)["ticks"], "700")
 
     def test_a_text_recording_is_a_source(self):
         path, made = self.record()

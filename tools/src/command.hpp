@@ -109,6 +109,8 @@ void declare_info(CLI::App& app, Context& context, Action& action);
 void declare_check(CLI::App& app, Context& context, Action& action);
 void declare_cat(CLI::App& app, Context& context, Action& action);
 void declare_import(CLI::App& app, Context& context, Action& action);
+void declare_pack(CLI::App& app, Context& context, Action& action);
+void declare_unpack(CLI::App& app, Context& context, Action& action);
 void declare_diff(CLI::App& app, Context& context, Action& action);
 void declare_state(CLI::App& app, Context& context, Action& action);
 void declare_join(CLI::App& app, Context& context, Action& action);

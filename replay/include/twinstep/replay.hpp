@@ -3,6 +3,7 @@
 #pragma once
 
 #include "twinstep/replay/difference.hpp"
+#include "twinstep/replay/pack.hpp"
 #include "twinstep/replay/playback.hpp"
 #include "twinstep/replay/reader.hpp"
 #include "twinstep/replay/recorder.hpp"

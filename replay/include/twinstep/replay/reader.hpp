@@ -98,10 +98,22 @@ struct Loss {
     LossReason reason = LossReason::slow_disk;
 };
 
+/// Where a packed frame that begins a chunk stands, and what was read before it.
+struct PackedOrigin {
+    std::uint64_t file_offset = 0; ///< Of the frame in the packed file.
+    std::uint64_t offset = 0;      ///< Of its first record in the open form.
+    std::uint32_t chunk = 0;
+    Tick tick;
+    std::uint64_t last_chunk_end = 0;
+    std::uint64_t frame_bytes = 0;
+    std::uint32_t frames = 0;
+    Hash128 chain;
+};
+
 /// A chunk's first record, as a place to read on from. Taken from chunk_place, never made up: what
 /// it says is trusted.
 struct ChunkPlace {
-    std::uint64_t offset = 0; ///< In the file.
+    std::uint64_t offset = 0; ///< In the file, of a packed one in its open form.
     std::uint32_t chunk = 0;
     Tick tick;                 ///< Of its first tick record.
     std::uint64_t records = 0; ///< Before it, of any kind.
@@ -109,11 +121,15 @@ struct ChunkPlace {
     std::uint64_t frame_bytes = 0; ///< Of the frames since the last chunk end.
     std::uint32_t frames = 0;
     Hash128 chain;
+    PackedOrigin packed; ///< In packed files: the frame to read on from.
 };
 
 /// Reads forward, record by record. A record is handed out only after its check, its place and its
 /// content were found right, a chunk end only if it agrees with its whole chunk.
-/// Thread: one owner at a time. Memory: at most 2 x chunk_bytes_max, whatever the file says.
+/// A packed file is read as its open form: head(), records, offsets and sizes are those of the file
+/// that unpack() makes of it; only offsets in errors of packed frames are the packed file's.
+/// Thread: one owner at a time. Memory: at most 2 x chunk_bytes_max, of packed files 2 x
+/// frame_record_bytes_max more, whatever the file says.
 class Reader {
 public:
     /// Opens a file (UTF-8 path) and reads its head. Errors: io_error, not_a_recording, truncated,
@@ -128,6 +144,8 @@ public:
     ~Reader();
 
     const Head& head() const;
+    /// True if the file is packed; head() is that of its open form.
+    bool is_packed() const;
 
     const Manifest& manifest() const { return head().manifest; }
 
@@ -135,7 +153,7 @@ public:
     const std::vector<std::string>& sections() const;
 
     /// The next record; RecordKind::end once and for ever after the last good one. Errors: by mode;
-    /// an error stays.
+    /// an error stays. A packed file needs zstd: unsupported_version in builds without it.
     Result<Record> next();
 
     /// Where the reader stands, if it stands between chunks: after the head, a chunk end or a

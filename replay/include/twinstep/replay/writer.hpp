@@ -16,6 +16,8 @@
 
 namespace twinstep::replay {
 
+struct ChunkPlace;
+
 /// Writes records in the order they are given. One record is one write of the sink. After a failed
 /// write the file is cut back to its last whole record and nothing more is written.
 /// Thread: one owner at a time. Nothing is allocated per record in the steady state.
@@ -24,6 +26,11 @@ public:
     /// Writes preamble and manifest. Errors: corrupt_head (a manifest that no reader would take),
     /// limit_exceeded, io_error.
     static Result<Writer> create(std::unique_ptr<FileSink> sink, const Head& head);
+
+    /// Goes on behind what was written up to a place that chunk_place() of a reader or a writer
+    /// gave. The head is not written. Requires the head of that recording, which a reader found
+    /// right.
+    static Writer resume(std::unique_ptr<FileSink> sink, const Head& head, const ChunkPlace& place);
 
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) noexcept;
@@ -72,6 +79,9 @@ public:
 
     /// The first failure; nothing is written after it.
     const std::optional<Error>& error() const;
+
+    /// Where the writer stands. Requires chunk_records() == 0.
+    ChunkPlace chunk_place() const;
 
     std::uint64_t ticks() const;            ///< Tick records written.
     Tick next_tick() const;                 ///< Tick of the next tick record.
