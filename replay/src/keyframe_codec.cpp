@@ -130,10 +130,8 @@ void xor_keyframe(std::span<std::byte> bytes, ByteView base) {
     }
 }
 
-Result<ByteView> KeyframeEncoder::encode(Tick tick,
-                                         const Hash128& state,
-                                         ByteView snapshot,
-                                         KeyframeInfo& info) {
+Result<ByteView>
+KeyframeEncoder::encode(Tick tick, const Hash128& state, ByteView snapshot, KeyframeInfo& info) {
     TWINSTEP_ASSERT(!snapshot.empty());
     if (snapshot.size() > keyframe_bytes_max) {
         return fail(Error(Errc::limit_exceeded, "keyframe.raw_bytes", "the state is too large"));

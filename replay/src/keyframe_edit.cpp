@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Keyframes made by a verified pass, into a side file or a copy, and copies without them.
-#include "twinstep/replay/keyframes.hpp"
-
 #include "keyframe_codec.hpp"
 #include "keyframe_part.hpp"
 #include "keyframe_recording.hpp"
 
+#include "twinstep/replay/keyframes.hpp"
 #include "twinstep/replay/writer.hpp"
 #include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/driver.hpp"
@@ -91,8 +90,7 @@ bool is_keyframe_record(const Record& record) {
 Result<void> copy_record(Writer& writer, const Record& record) {
     switch (record.kind) {
     case RecordKind::tick:
-        return writer.write_tick(
-            record.tick.hash, record.tick.section_bytes, record.tick.encoded);
+        return writer.write_tick(record.tick.hash, record.tick.section_bytes, record.tick.encoded);
     case RecordKind::chunk_end:
         return writer.write_chunk_end(record.chunk_end.state, record.chunk_end.sections);
     case RecordKind::trailer:

@@ -19,8 +19,8 @@ inline constexpr std::size_t keyframe_part_bytes = frame_payload_bytes_max - key
 inline constexpr std::uint64_t keyframe_ratio_max = 1024;
 inline constexpr std::uint64_t keyframe_bytes_free = std::uint64_t{64} * 1024;
 
-/// True if the stored bytes can account for the size of the state; `base_bytes` is that of a delta's
-/// base.
+/// True if the stored bytes can account for the size of the state; `base_bytes` is that of a
+/// delta's base.
 bool is_plausible(const KeyframeInfo& info, std::uint64_t base_bytes);
 
 /// Takes the payload of one frame.

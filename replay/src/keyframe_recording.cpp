@@ -68,10 +68,10 @@ compare_recorded(const StateHashes& hashes, const RecordedState& recorded, bool&
     if ((recorded.hash && actual != *recorded.hash) ||
         (!bytes.empty() && bytes.size() != hashes.sections.size())) {
         constexpr std::size_t short_digits = 8;
-        return differs({},
-                       twinstep::to_hex(std::uint64_t{recorded.hash.value_or(0)}).substr(
-                           short_digits),
-                       twinstep::to_hex(std::uint64_t{actual}).substr(short_digits));
+        return differs(
+            {},
+            twinstep::to_hex(std::uint64_t{recorded.hash.value_or(0)}).substr(short_digits),
+            twinstep::to_hex(std::uint64_t{actual}).substr(short_digits));
     }
     return std::nullopt;
 }
@@ -333,8 +333,8 @@ void KeyframedRecording::Impl::index_side_file() {
         auto keyframe = collector.add(*payload, here);
         const bool dropped = collector.dropped();
         if (dropped || !keyframe) {
-            Error error = keyframe ? wrong_keyframe("keyframe.part", "parts are missing")
-                                   : keyframe.error();
+            Error error =
+                keyframe ? wrong_keyframe("keyframe.part", "parts are missing") : keyframe.error();
             note({}, std::move(error).at(here.at.offset).in(name));
         }
         if (keyframe && *keyframe) {
@@ -370,8 +370,7 @@ void KeyframedRecording::Impl::add(IndexedKeyframe keyframe) {
 
 /// The keyframe that a delta differs from. While indexing, those of one origin are the last ones,
 /// in order; afterwards all are in order.
-const IndexedKeyframe*
-KeyframedRecording::Impl::base_of(const IndexedKeyframe& keyframe) const {
+const IndexedKeyframe* KeyframedRecording::Impl::base_of(const IndexedKeyframe& keyframe) const {
     const Tick tick = *keyframe.info.base;
     const bool in_side_file = keyframe.in_side_file;
     auto begin = keyframes.begin();
@@ -380,12 +379,10 @@ KeyframedRecording::Impl::base_of(const IndexedKeyframe& keyframe) const {
             return !other.in_side_file;
         });
     }
-    auto found = std::lower_bound(begin,
-                                  keyframes.end(),
-                                  tick,
-                                  [](const IndexedKeyframe& other, Tick wanted) {
-                                      return other.info.tick < wanted;
-                                  });
+    auto found = std::lower_bound(
+        begin, keyframes.end(), tick, [](const IndexedKeyframe& other, Tick wanted) {
+            return other.info.tick < wanted;
+        });
     while (found != keyframes.end() && found->info.tick == tick) {
         if (found->in_side_file == in_side_file && !found->info.base) {
             return &*found;

@@ -151,8 +151,7 @@ Result<KeyframesReport> check_keyframes(Simulation& simulation, KeyframedRecordi
             report.divergence = checked->divergence;
             break;
         }
-        if (auto judged =
-                judge(simulation, recording, segment, *checked->divergence, straight);
+        if (auto judged = judge(simulation, recording, segment, *checked->divergence, straight);
             !judged) {
             return fail(judged.error());
         }

@@ -43,8 +43,8 @@ Result<void> check_side_head(ByteView bytes, const SessionId& session) {
     }
     ByteReader check(bytes.subspan(side_check_offset));
     if (check.u64("preamble.check") != checksum64(bytes.first(side_check_offset))) {
-        return fail(
-            Error(Errc::corrupt_head, "preamble.check", "the check is wrong").at(side_check_offset));
+        return fail(Error(Errc::corrupt_head, "preamble.check", "the check is wrong")
+                        .at(side_check_offset));
     }
     ByteReader major(bytes.subspan(side_magic.size()));
     if (major.u16("major") != 1) {
@@ -60,8 +60,8 @@ Result<void> check_side_head(ByteView bytes, const SessionId& session) {
     if (found != session) {
         return fail(Error(Errc::incompatible_simulation,
                           "session",
-                          "the keyframes are of session " + to_hex(found) +
-                              ", the recording is " + to_hex(session))
+                          "the keyframes are of session " + to_hex(found) + ", the recording is " +
+                              to_hex(session))
                         .at(32));
     }
     Bytes expected;
@@ -256,8 +256,8 @@ Result<void> KeyframeFileWriter::close() {
         return fail(*impl.error);
     }
     if (synced || closed) {
-        return fail(Error(
-            Errc::io_error, synced ? "sync" : "close", (synced ? synced : closed).message()));
+        return fail(
+            Error(Errc::io_error, synced ? "sync" : "close", (synced ? synced : closed).message()));
     }
     return {};
 }

@@ -10,7 +10,8 @@
 
 namespace twinstep::replay {
 
-/// Frames of a side file say in their check that they are in chunk 2^32 - 1, which no recording has.
+/// Frames of a side file say in their check that they are in chunk 2^32 - 1, which no recording
+/// has.
 inline constexpr std::uint32_t side_file_chunk = 0xFFFFFFFF;
 
 /// Reads a side file forward. Thread: one owner at a time.

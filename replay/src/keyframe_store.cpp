@@ -55,7 +55,8 @@ void KeyframeStore::erase(Entries::iterator entry) {
 }
 
 /// Removes what is missed least: the state whose neighbours leave the smallest gap for its
-/// distance, first among those of which there are more than enough, then, for the budget, among all.
+/// distance, first among those of which there are more than enough, then, for the budget, among
+/// all.
 void KeyframeStore::thin(Tick current) {
     while (true) {
         std::map<int, std::size_t> counts;

@@ -79,8 +79,8 @@ private:
 };
 
 struct KeyframedOptions {
-    std::string side_file;                         ///< UTF-8 path; empty: none.
-    ByteView side_bytes;                           ///< Instead of a path; borrowed.
+    std::string side_file;                              ///< UTF-8 path; empty: none.
+    ByteView side_bytes;                                ///< Instead of a path; borrowed.
     std::uint64_t state_bytes_max = keyframe_bytes_max; ///< Larger keyframes are ignored.
 };
 
@@ -182,7 +182,7 @@ private:
 
 struct AddKeyframesOptions {
     std::uint64_t every_ticks = 600; ///< At least 1.
-    KeyframeFileWriter::Options form;
+    KeyframeFileWriter::Options form = {};
     bool strict = false; ///< A defect of the file is an error as well.
 };
 
@@ -237,7 +237,7 @@ std::vector<Segment> make_segments(const KeyframedRecording& recording,
 struct SegmentReport {
     std::uint64_t ticks = 0;
     std::uint64_t hashes_checked = 0;
-    std::optional<Divergence> divergence; ///< From the recording.
+    std::optional<Divergence> divergence;   ///< From the recording.
     std::optional<KeyframeProblem> problem; ///< Its first or last keyframe is wrong, and refused.
     Hash128 final_hash;
 };
@@ -247,9 +247,10 @@ struct SegmentReport {
 Result<SegmentReport>
 verify_segment(Simulation& simulation, KeyframedRecording& recording, const Segment& segment);
 
-/// Loads each keyframe, and then plays on from each good one to the next. One from which the game goes another way
-/// than the recording, while a straight run does not, is wrong too: its simulation's `serialize`
-/// misses a field. Errors: as KeyframedRecording::prepare and verify_segment.
+/// Loads each keyframe, and then plays on from each good one to the next. One from which the game
+/// goes another way than the recording, while a straight run does not, is wrong too: its
+/// simulation's `serialize` misses a field. Errors: as KeyframedRecording::prepare and
+/// verify_segment.
 Result<KeyframesReport> check_keyframes(Simulation& simulation, KeyframedRecording& recording);
 
 } // namespace twinstep::replay

@@ -24,10 +24,10 @@ struct PlayerOptions {
 
 /// What a player has done, for reports and tests.
 struct PlayerStatistics {
-    std::uint64_t steps = 0;         ///< Ticks that were simulated.
-    std::uint64_t stored_loads = 0;  ///< Keyframes of the file or side file that were used.
-    std::uint64_t memory_loads = 0;  ///< States kept in memory that were used.
-    std::uint64_t resets = 0;        ///< Starts from the set-up.
+    std::uint64_t steps = 0;        ///< Ticks that were simulated.
+    std::uint64_t stored_loads = 0; ///< Keyframes of the file or side file that were used.
+    std::uint64_t memory_loads = 0; ///< States kept in memory that were used.
+    std::uint64_t resets = 0;       ///< Starts from the set-up.
 };
 
 /// A recording and a simulation that is somewhere in it. The state at a tick is that of a straight
