@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace twinstep::replay {
 
@@ -25,6 +26,16 @@ compare_recorded(const StateHashes& hashes, const RecordedState& recorded, bool&
 /// What is on record of the state before a tick; nothing if the recording has no such tick. The
 /// playback must go() somewhere afterwards. Errors: the reader's.
 Result<RecordedState> recorded_state(KeyframedRecording& recording, Tick tick);
+
+/// The error of a keyframe that is wrong.
+Error wrong_keyframe(const char* field, std::string why);
+
+/// True for a frame that is a part of a keyframe.
+bool is_keyframe(const Record& record);
+
+/// The hashes of a snapshot that is what its keyframe says. Errors: corrupt_record, or that of the
+/// bytes.
+Result<StateHashes> check_snapshot(const KeyframeInfo& info, ByteView snapshot);
 
 /// Loads a snapshot and compares its hash before and after. Errors: corrupt_record, or the
 /// simulation's.
