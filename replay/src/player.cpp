@@ -41,6 +41,7 @@ struct Player::Impl {
     Result<bool> load_stored(Tick target, std::optional<Tick> after);
     Result<bool> load_memory(Tick target, std::optional<Tick> after);
     Result<void> approach(Tick target);
+    Result<void> go(Tick target, bool dense);
     Result<std::uint64_t> run(Tick target, bool dense);
     void keep();
 };
@@ -137,9 +138,15 @@ Result<void> Player::Impl::approach(Tick target) {
 
 void Player::Impl::keep() {
     const Tick tick = simulation.tick();
-    if (!store.contains(tick)) {
-        simulation.save(snapshot);
+    if (store.contains(tick) || options.budget_bytes == 0) {
+        return;
+    }
+    simulation.save(snapshot);
+    // With a verifier the state is hashed anyhow; else its bytes are hashed faster than the state.
+    if (options.verify) {
         store.add(tick, simulation.hash().state, snapshot, tick);
+    } else if (const Result<StateHashes> hashes = hash_snapshot(snapshot)) {
+        store.add(tick, hashes->state, snapshot, tick);
     }
 }
 
@@ -171,6 +178,23 @@ Result<std::uint64_t> Player::Impl::run(Tick target, bool dense) {
         }
     }
     return played;
+}
+
+Result<void> Player::Impl::go(Tick target, bool dense) {
+    if (!lost && simulation.tick() == target) {
+        return {};
+    }
+    if (auto near = approach(target); !near) {
+        return near;
+    }
+    const Result<std::uint64_t> played = run(target, dense);
+    if (!played) {
+        return fail(played.error());
+    }
+    if (simulation.tick() != target) {
+        return fail(Error(Errc::wrong_tick, "tick", "the recording has become shorter"));
+    }
+    return {};
 }
 
 Player::Player(std::unique_ptr<Impl> impl)
@@ -215,20 +239,7 @@ Result<void> Player::seek(Tick tick) {
                               std::to_string(first_tick().value) + " to " +
                               std::to_string(end_tick().value)));
     }
-    if (!impl.lost && impl.simulation.tick() == tick) {
-        return {};
-    }
-    if (auto near = impl.approach(tick); !near) {
-        return near;
-    }
-    const Result<std::uint64_t> played = impl.run(tick, true);
-    if (!played) {
-        return fail(played.error());
-    }
-    if (impl.simulation.tick() != tick) {
-        return fail(Error(Errc::wrong_tick, "tick", "the recording has become shorter"));
-    }
-    return {};
+    return impl.go(tick, false);
 }
 
 Result<void> Player::step_back() {
@@ -236,7 +247,7 @@ Result<void> Player::step_back() {
     if (now <= first_tick()) {
         return fail(Error(Errc::wrong_tick, "tick", "there is no tick before the first"));
     }
-    return seek(Tick{now.value - 1});
+    return impl_->go(Tick{now.value - 1}, true);
 }
 
 Tick Player::tick() const {
