@@ -349,6 +349,16 @@ TEST_CASE("sizes that lie are refused before anything is allocated", "[replay][k
     CHECK_THAT(problems_of(small), Catch::Contains("at most 100 are allowed"));
 }
 
+TEST_CASE("keyframes out of order are refused", "[replay][keyframe][fault]") {
+    const Bytes file = record_toy({.ticks = 60});
+    const Bytes side = side_file(toy_states(60, 20), {KeyframeCodec::raw, 1});
+    const Bytes changed = with_part(side, 1, [](Bytes& part) { put_u64(part, 0, 20); });
+    KeyframedRecording recording = open_with(file, changed);
+    CHECK(recording.keyframes().size() == 2);
+    CHECK_THAT(problems_of(recording), Catch::Contains("not later than the one before it"));
+    CHECK(good_keyframes(recording) == 2);
+}
+
 TEST_CASE("a keyframe larger than a frame is cut into parts that must be in order",
           "[replay][keyframe][unit]") {
     Bytes data(keyframe_part_bytes * 2 + 100);
