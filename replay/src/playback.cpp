@@ -2,6 +2,7 @@
 // Recording source and verifier over one pass of a reader.
 #include "twinstep/replay/playback.hpp"
 
+#include "keyframe_recording.hpp"
 #include "layout.hpp"
 
 #include "twinstep/sim/manifest.hpp"
@@ -175,13 +176,27 @@ const Verdict& Playback::verdict() const {
     return impl_->verdict;
 }
 
+void Playback::clear_verdict() {
+    impl_->verdict = {};
+}
+
 Reader& Playback::reader() {
     return impl_->reader;
 }
 
+Result<void> Playback::seek(const ChunkPlace& place) {
+    Impl& impl = *impl_;
+    impl.has_next = false;
+    impl.ended = false;
+    impl.failure.reset();
+    impl.has_chunk_end = false;
+    impl.has_current = false;
+    return impl.reader.seek(place);
+}
+
 // --- verification in one call ---
 
-Result<bool> prepare_simulation(Simulation& simulation, const Reader& reader) {
+Result<bool> prepare_simulation(Simulation& simulation, Reader& reader) {
     const Manifest& recorded = reader.manifest();
     const Result<Setup> setup = setup_of(recorded);
     if (!setup) {
@@ -201,6 +216,11 @@ Result<bool> prepare_simulation(Simulation& simulation, const Reader& reader) {
     }
     if (auto reset = simulation.reset(*setup); !reset) {
         return fail(reset.error());
+    }
+    if ((reader.head().incompatible & feature::late_start) != 0) {
+        if (auto loaded = load_first_keyframe(simulation, reader); !loaded) {
+            return fail(loaded.error());
+        }
     }
     const auto digest = recorded.find("sim.source_digest");
     return digest == recorded.end() || digest->second != simulation.info().source_digest;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "twinstep/replay/difference.hpp"
+#include "twinstep/replay/keyframes.hpp"
 #include "twinstep/replay/pack.hpp"
 #include "twinstep/replay/playback.hpp"
+#include "twinstep/replay/player.hpp"
 #include "twinstep/replay/reader.hpp"
 #include "twinstep/replay/recorder.hpp"
 #include "twinstep/replay/text.hpp"

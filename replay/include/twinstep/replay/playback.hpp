@@ -43,7 +43,13 @@ public:
     void stop_at_divergence(bool stop);
 
     const Verdict& verdict() const;
+    /// Forgets what was found, so that the next divergence is the first.
+    void clear_verdict();
+
     Reader& reader();
+
+    /// Goes to a place of the recording; what was read ahead is forgotten. Errors: Reader::seek's.
+    Result<void> seek(const ChunkPlace& place);
 
 private:
     struct Impl;
@@ -67,10 +73,13 @@ struct VerifyReport {
     Hash128 final_hash; ///< Of the state the simulation ended in.
 };
 
-/// Resets the simulation to a recording's set-up. Errors: incompatible_simulation, with the first
-/// key that differs as field and both values as detail; what reset refuses. Yields true if the
-/// recording was made by another build (sim.source_digest) of the same simulation.
-Result<bool> prepare_simulation(Simulation& simulation, const Reader& reader);
+/// Resets the simulation to a recording's set-up and, if the recording starts late, loads the
+/// keyframe that it begins with. Requires a reader that has not read a record; it is left so.
+/// Errors: incompatible_simulation, with the first key that differs as field and both values as
+/// detail; what reset refuses; corrupt_record if a late start has no keyframe whose state has the
+/// hash it says. Yields true if the recording was made by another build (sim.source_digest) of the
+/// same simulation.
+Result<bool> prepare_simulation(Simulation& simulation, Reader& reader);
 
 /// Resets the simulation to the recording's set-up, plays it all and compares every hash. The
 /// caller looks at the report: a divergence, a file that is not whole and zero checked hashes are
