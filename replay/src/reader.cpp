@@ -258,9 +258,12 @@ Result<void> Reader::Impl::accept_frame(const Record& record) {
 }
 
 Result<void> Reader::Impl::accept_loss(const Record& record) {
-    const Result<Loss> decoded = decode_loss(record.payload);
+    Result<Loss> decoded = decode_loss(record.payload);
     if (!decoded) {
-        return fail(decoded.error());
+        const std::uint64_t offset = decoded.error().offset.value_or(0);
+        return fail(std::move(decoded.error())
+                        .at(record.offset + record.size - record_check_bytes -
+                            record.payload.size() + offset));
     }
     if (decoded->first != first + ticks || loss) {
         return fail(Error(Errc::corrupt_record, "loss.first", "not the tick after the last")

@@ -144,7 +144,8 @@ inline Bytes random_recording(TestRandom& random) {
             if (old) {
                 REQUIRE(writer.write_record(random.below(2) == 0 ? 0x04 : 0x40, Bytes(3)));
             } else if (writer.chunk_records() == 0) {
-                const auto tag = static_cast<std::uint8_t>(0x41 + random.below(60));
+                const auto tag =
+                    static_cast<std::uint8_t>(0x44 + random.below(60)); // Of later versions.
                 REQUIRE(writer.write_frame(tag, Bytes(random.below(5000), std::byte{6})));
             }
             break;

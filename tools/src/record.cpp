@@ -205,14 +205,14 @@ void declare_record(CLI::App& app, Context& context, Action& action) {
                     options->frames,
                     "When frames are drawn: N, unlimited, jitter:SEED, counts:FILE")
         ->capture_default_str();
-    const std::map<std::string, replay::Durability> levels{
-        {"process", replay::Durability::process},
-        {"chunk", replay::Durability::chunk},
-        {"tick", replay::Durability::tick}};
-    verb.add_option("--durability",
-                    options->durability,
-                    "What survives a loss of power: process (what the system wrote), chunk (all but "
-                    "the last ten seconds), tick")
+    const std::map<std::string, replay::Durability> levels{{"process", replay::Durability::process},
+                                                           {"chunk", replay::Durability::chunk},
+                                                           {"tick", replay::Durability::tick}};
+    verb.add_option(
+            "--durability",
+            options->durability,
+            "What survives a loss of power: process (what the system wrote), chunk (all but "
+            "the last ten seconds), tick")
         ->transform(CLI::Transformer(levels).description("{process,chunk,tick}"));
     verb.add_option("--min-free",
                     options->free_bytes_min,
