@@ -21,7 +21,7 @@ namespace twinstep::net {
 /// takes from the budget of ordinary packets.
 inline constexpr std::uint32_t donation_bytes_per_s = 240 * 1024;
 inline constexpr std::uint32_t proposal_bytes_per_s = 24 * 1024;
-/// A transfer to us has until the server\'s patience ends; ours is the longest there is.
+/// A transfer to us has until the server's patience ends; ours is the longest there is.
 inline constexpr std::uint32_t slowest_bytes_per_s = 1024;
 
 /// Frames that wait to be sent; each kind at most once.

@@ -105,7 +105,6 @@ struct UdpPort::Impl final : Outbox {
     void send(const Address& to, ByteView datagram) override;
     void wait_readable(Socket& socket);
     void drain(Socket& socket);
-    std::size_t receive(Socket& socket, std::size_t most, BoostError& error);
     void send_now(Socket& socket, const Address& to, ByteView datagram);
     void count_failure(const BoostError& error);
     void advance();
@@ -124,7 +123,7 @@ void UdpPort::Impl::send(const Address& to, ByteView datagram) {
         }
 #if defined(__linux__)
         if (UdpOutgoing::fits(datagram)) {
-            outgoing.add(socket->socket.native_handle(), to, v4, datagram);
+            outgoing.add(socket->socket.native_handle(), to, datagram);
             if (!gathering || outgoing.full()) {
                 flush();
             }
@@ -175,24 +174,13 @@ void UdpPort::Impl::wait_readable(Socket& socket) {
     });
 }
 
-std::size_t UdpPort::Impl::receive(Socket& socket, std::size_t most, BoostError& error) {
-#if defined(__linux__)
-    int number = 0;
-    const std::size_t count = inbox.receive(socket.socket.native_handle(), most, number);
-    error = BoostError(number, asio::error::get_system_category());
-    return count;
-#else
-    return inbox.receive(socket.socket, most, error);
-#endif
-}
-
 void UdpPort::Impl::drain(Socket& socket) {
     std::size_t taken = 0;
     bool more = true;
     while (more && taken < drain_max) {
         BoostError error;
         const std::size_t asked = std::min(udp_batch_max, drain_max - taken);
-        const std::size_t count = receive(socket, asked, error);
+        const std::size_t count = inbox.receive(socket.socket, asked, error);
         if (error == asio::error::would_block || error == asio::error::try_again) {
             break;
         }

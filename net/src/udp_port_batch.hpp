@@ -4,18 +4,20 @@
 
 #if defined(__linux__)
 
+#include "udp_port_address.hpp"
+
 #include "twinstep/net/types.hpp"
 #include "twinstep/net/wire.hpp"
 #include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/bytes.hpp"
 
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/udp.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <vector>
 
@@ -23,40 +25,6 @@ namespace twinstep::net {
 
 /// Datagrams in one call: more save next to nothing and make the first ones wait.
 inline constexpr std::size_t udp_batch_max = 32;
-
-/// Writes an address as the system wants it; returns its size.
-inline socklen_t name_of(const Address& address, bool v4, sockaddr_in6& name) {
-    std::memset(&name, 0, sizeof name);
-    if (v4) {
-        sockaddr_in name_v4{};
-        name_v4.sin_family = AF_INET;
-        name_v4.sin_port = htons(address.port);
-        std::memcpy(&name_v4.sin_addr, address.ip.data() + 12, 4);
-        std::memcpy(&name, &name_v4, sizeof name_v4);
-        return sizeof name_v4;
-    }
-    name.sin6_family = AF_INET6;
-    name.sin6_port = htons(address.port);
-    std::memcpy(&name.sin6_addr, address.ip.data(), address.ip.size());
-    name.sin6_scope_id = address.scope & 0x00FFFFFFU;
-    return sizeof name;
-}
-
-inline Address address_of(const sockaddr_in6& name) {
-    Address address;
-    if (name.sin6_family == AF_INET) {
-        sockaddr_in name_v4{};
-        std::memcpy(&name_v4, &name, sizeof name_v4);
-        address.ip[10] = address.ip[11] = 0xFF;
-        std::memcpy(address.ip.data() + 12, &name_v4.sin_addr, 4);
-        address.port = ntohs(name_v4.sin_port);
-        return address;
-    }
-    std::memcpy(address.ip.data(), &name.sin6_addr, address.ip.size());
-    address.port = ntohs(name.sin6_port);
-    address.scope = name.sin6_scope_id & 0x00FFFFFFU;
-    return address;
-}
 
 /// What one call has taken from a socket.
 class UdpInbox {
@@ -67,24 +35,29 @@ public:
             parts_[i] = {buffers_[i].data(), buffers_[i].size()};
             heads_[i].msg_hdr.msg_iov = &parts_[i];
             heads_[i].msg_hdr.msg_iovlen = 1;
-            heads_[i].msg_hdr.msg_name = &names_[i];
+            heads_[i].msg_hdr.msg_name = names_[i].data();
         }
     }
 
     UdpInbox(const UdpInbox&) = delete;
     UdpInbox& operator=(const UdpInbox&) = delete;
 
-    /// Takes at most `most` datagrams that are there; replaces the ones before. `error` is an errno
-    /// or 0; with an error there are none.
-    std::size_t receive(int socket, std::size_t most, int& error) {
+    /// Takes at most `most` datagrams that are there; replaces the ones before. With an error there
+    /// are none.
+    std::size_t receive(boost::asio::ip::udp::socket& socket,
+                        std::size_t most,
+                        boost::system::error_code& error) {
         TWINSTEP_ASSERT(most <= udp_batch_max);
         for (std::size_t i = 0; i < most; ++i) {
-            heads_[i].msg_hdr.msg_namelen = sizeof(sockaddr_in6);
+            heads_[i].msg_hdr.msg_namelen = static_cast<socklen_t>(names_[i].capacity());
             heads_[i].msg_hdr.msg_flags = 0;
         }
-        const int got =
-            recvmmsg(socket, heads_.data(), static_cast<unsigned>(most), MSG_DONTWAIT, nullptr);
-        error = got < 0 ? errno : 0;
+        const int got = recvmmsg(socket.native_handle(),
+                                 heads_.data(),
+                                 static_cast<unsigned>(most),
+                                 MSG_DONTWAIT,
+                                 nullptr);
+        error = {got < 0 ? errno : 0, boost::asio::error::get_system_category()};
         return got < 0 ? 0 : static_cast<std::size_t>(got);
     }
 
@@ -106,7 +79,7 @@ private:
 
     std::vector<Buffer> buffers_;
     std::array<iovec, udp_batch_max> parts_{};
-    std::array<sockaddr_in6, udp_batch_max> names_{};
+    std::array<boost::asio::ip::udp::endpoint, udp_batch_max> names_{};
     std::array<mmsghdr, udp_batch_max> heads_{};
 };
 
@@ -118,7 +91,7 @@ public:
         for (std::size_t i = 0; i < udp_batch_max; ++i) {
             heads_[i].msg_hdr.msg_iov = &parts_[i];
             heads_[i].msg_hdr.msg_iovlen = 1;
-            heads_[i].msg_hdr.msg_name = &names_[i];
+            heads_[i].msg_hdr.msg_name = names_[i].data();
         }
     }
 
@@ -130,12 +103,13 @@ public:
     static bool fits(ByteView datagram) { return datagram.size() <= sizeof(Buffer); }
 
     /// Keeps a copy. Requires !full() and fits(datagram).
-    void add(int socket, const Address& to, bool v4, ByteView datagram) {
+    void add(int socket, const Address& to, ByteView datagram) {
         TWINSTEP_ASSERT(!full());
         TWINSTEP_ASSERT(fits(datagram));
         std::copy(datagram.begin(), datagram.end(), buffers_[count_].begin());
         parts_[count_] = {buffers_[count_].data(), datagram.size()};
-        heads_[count_].msg_hdr.msg_namelen = name_of(to, v4, names_[count_]);
+        names_[count_] = endpoint_of(to);
+        heads_[count_].msg_hdr.msg_namelen = static_cast<socklen_t>(names_[count_].size());
         sockets_[count_] = socket;
         ++count_;
     }
@@ -168,7 +142,7 @@ private:
 
     std::vector<Buffer> buffers_;
     std::array<iovec, udp_batch_max> parts_{};
-    std::array<sockaddr_in6, udp_batch_max> names_{};
+    std::array<boost::asio::ip::udp::endpoint, udp_batch_max> names_{};
     std::array<mmsghdr, udp_batch_max> heads_{};
     std::array<int, udp_batch_max> sockets_{};
     std::size_t count_ = 0;

@@ -84,7 +84,7 @@ void write_traffic(std::ostream& out) {
     BundleWriter writer;
     for (int round = 0; round < 400; ++round) {
         const auto slots = static_cast<std::uint16_t>(random.below(round % 8 == 0 ? 65 : 5));
-        const Bytes neutral = random_value(random, random.below(9));
+        const Bytes neutral = random_bytes(random, random.below(9));
         const std::uint64_t first = random.bits() >> (2 + random.below(60));
         std::vector<Bytes> frames =
             random_frames(random, first, slots, 1 + random.below(128), random.below(16));

@@ -78,11 +78,7 @@ struct Outcome {
 };
 
 std::shared_ptr<const Bytes> some_bytes(std::size_t size, TestRandom& random) {
-    auto bytes = std::make_shared<Bytes>(size);
-    for (std::byte& byte : *bytes) {
-        byte = static_cast<std::byte>(random.bits());
-    }
-    return bytes;
+    return std::make_shared<Bytes>(random_bytes(random, size));
 }
 
 /// Both sides are called 60 times a second, as a match and a client call them.

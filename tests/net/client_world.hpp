@@ -17,21 +17,6 @@
 
 namespace client_test {
 
-class NoEvents final : public MatchEvents {
-public:
-    void on_closed(MatchId, Tick, ByteView, Micros) override {}
-
-    void on_snapshot_wanted(MatchId, Tick) override {}
-
-    void on_player(MatchId, Slot, PlayerState, Tick) override {}
-
-    void on_verdict(MatchId, const wire::Verdict&) override {}
-
-    void on_manifest(MatchId, const Manifest&) override {}
-
-    void on_note(MatchId, std::string_view, std::string_view) override {}
-};
-
 /// Keeps the hash of each state.
 class HashKeeper final : public Observer {
 public:
@@ -241,7 +226,7 @@ private:
         }
     }
 
-    NoEvents events_;
+    MatchEvents events_; ///< Nobody listens.
     SeededEntropy entropy_{test_seed()};
     Key key_;
     wire::Mode mode_;

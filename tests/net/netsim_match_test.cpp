@@ -95,12 +95,14 @@ TEST_CASE("two runs of a seed have one event log", "[net][netsim][property]") {
 TEST_CASE("seeds of matches that failed once", "[net][netsim]") {
     // The only player said goodbye before the other one came; a token's ACCEPT was lost until the
     // server had forgotten the handshake; three in which the delay was at its limit by name while
-    // the inputs were hardly ahead, so that a player stayed absent.
+    // the inputs were hardly ahead, so that a player stayed absent; a liar who crashed as soon as
+    // he had caught up, whose lies about the ticks before were counted.
     for (const std::uint64_t seed : {UINT64_C(299340920955),
                                      UINT64_C(299340920997),
                                      UINT64_C(299341060206),
                                      UINT64_C(299341062515),
-                                     UINT64_C(299341063021)}) {
+                                     UINT64_C(299341063021),
+                                     UINT64_C(299341686177)}) {
         const MatchReport report = run_match(tally(), plan_of(seed), {});
         INFO(all_of(report));
         CHECK(report.failures.empty());
@@ -209,6 +211,14 @@ TEST_CASE("a false blame is found", "[net][netsim][fault]") {
     const MatchReport report = planted(quiet_plan(), Plant::false_blame, 1, 60);
     REQUIRE(report.plant_fired);
     CHECK(says(report, "is blamed and did not lie"));
+}
+
+TEST_CASE("a liar whom nobody names is found", "[net][netsim][fault]") {
+    Plan plan = quiet_plan(4, 900);
+    plan.faults.push_back({FaultKind::lie, 3, net::seconds(3), {}, 0});
+    const MatchReport report = planted(plan, Plant::no_blame, 3, 0);
+    REQUIRE(report.plant_fired);
+    CHECK(says(report, "lied and was not named: peer 3"));
 }
 
 TEST_CASE("a peer that never comes back is found", "[net][netsim][fault]") {

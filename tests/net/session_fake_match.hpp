@@ -65,25 +65,3 @@ struct FakeMatch {
 FakeMatch& fake_match(twinstep::net::MatchId id = 1);
 /// Forgets all of them: at the beginning of each test.
 void forget_fake_matches();
-
-/// A match's owner who does not listen.
-class NoEvents final : public twinstep::net::MatchEvents {
-public:
-    void on_closed(twinstep::net::MatchId,
-                   twinstep::Tick,
-                   twinstep::ByteView,
-                   twinstep::net::Micros) override {}
-
-    void on_snapshot_wanted(twinstep::net::MatchId, twinstep::Tick) override {}
-
-    void on_player(twinstep::net::MatchId,
-                   twinstep::Slot,
-                   twinstep::net::PlayerState,
-                   twinstep::Tick) override {}
-
-    void on_verdict(twinstep::net::MatchId, const twinstep::net::wire::Verdict&) override {}
-
-    void on_manifest(twinstep::net::MatchId, const twinstep::Manifest&) override {}
-
-    void on_note(twinstep::net::MatchId, std::string_view, std::string_view) override {}
-};

@@ -381,7 +381,7 @@ TEST_CASE("a draining host lets nobody new in and tickets back in", "[net][sessi
 }
 
 TEST_CASE("a setting that cannot work is named with its range", "[net][session]") {
-    NoEvents events;
+    MatchEvents events; // Nobody listens.
     TestEntropy entropy;
     const auto field_of = [&](const HostSettings& settings) {
         const Result<Host> made = Host::create(settings, events, entropy);

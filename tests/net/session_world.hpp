@@ -39,7 +39,7 @@ struct World {
         return host.status().dropped[static_cast<std::size_t>(reason)];
     }
 
-    NoEvents events;
+    twinstep::net::MatchEvents events; // Nobody listens.
     TestEntropy entropy;
     twinstep::net::wire::Mode mode_;
     twinstep::net::Host host;

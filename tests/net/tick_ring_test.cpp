@@ -19,14 +19,6 @@ using namespace twinstep::net;
 
 namespace {
 
-Bytes random_bytes(TestRandom& random, std::size_t size) {
-    Bytes bytes(size);
-    for (std::byte& byte : bytes) {
-        byte = static_cast<std::byte>(random.bits());
-    }
-    return bytes;
-}
-
 /// Closes ticks the way a match does: inputs that repeat or not, slots that come and go,
 /// substitutions, events.
 class Ticks {

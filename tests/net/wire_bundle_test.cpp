@@ -16,7 +16,7 @@ TEST_CASE("a sequence of runs comes back value by value", "[net][property]") {
     TWINSTEP_SHOW_SEED();
     TestRandom random;
     for (int round = 0; round < 2000; ++round) {
-        const Bytes neutral = random_value(random, random.below(40));
+        const Bytes neutral = random_bytes(random, random.below(40));
         const std::vector<Bytes> values = random_values(random, 1 + random.below(128));
         Bytes runs;
         RunWriter writer(runs, neutral);
@@ -53,7 +53,7 @@ TEST_CASE("a bundle gives the same frames, as many as fit, in one encoding", "[n
         const std::vector<Bytes> frames =
             random_frames(random, first, slots, 1 + random.below(140), random.below(8));
         const std::vector<ByteView> views(frames.begin(), frames.end());
-        const Bytes neutral = random_value(random, random.below(16));
+        const Bytes neutral = random_bytes(random, random.below(16));
         const std::size_t limit = random.below(4) == 0 ? random.below(300) : 1150;
         const auto taken = writer.encode(views, neutral, limit, body);
         REQUIRE(text_of(taken) == "ok");

@@ -38,7 +38,7 @@ public:
 
     bool coin() { return below(2) == 1; }
 
-    Bytes bytes(std::size_t size) { return random_value(random_, size); }
+    Bytes bytes(std::size_t size) { return random_bytes(random_, size); }
 
     Hash128 hash() { return {random_.bits(), random_.bits()}; }
 
@@ -270,7 +270,7 @@ TEST_CASE("a tick's exchange allocates nothing once it runs", "[net]") {
     const Bytes neutral(4);
     std::vector<Bytes> values;
     for (int i = 0; i < 512; ++i) {
-        values.push_back(random_value(random, 4));
+        values.push_back(random_bytes(random, 4));
     }
     std::vector<Bytes> frames(400);
     for (std::uint64_t i = 0; i < frames.size(); ++i) {

@@ -11,14 +11,6 @@
 #include <cstdint>
 #include <vector>
 
-inline twinstep::Bytes random_value(TestRandom& random, std::size_t size) {
-    twinstep::Bytes value(size);
-    for (std::byte& byte : value) {
-        byte = static_cast<std::byte>(random.bits());
-    }
-    return value;
-}
-
 /// The next input of somebody who plays: mostly the same again, or a few bytes of it changed.
 inline void play_on(TestRandom& random, twinstep::Bytes& value) {
     const std::size_t what = random.below(10);
@@ -28,7 +20,7 @@ inline void play_on(TestRandom& random, twinstep::Bytes& value) {
     if (what < 9 && !value.empty()) {
         value[random.below(value.size())] = static_cast<std::byte>(random.bits());
     } else {
-        value = random_value(random, random.below(random.below(8) == 0 ? 257 : 12));
+        value = random_bytes(random, random.below(random.below(8) == 0 ? 257 : 12));
     }
 }
 
@@ -60,7 +52,7 @@ inline std::vector<twinstep::Bytes> random_frames(TestRandom& random,
     for (std::size_t i = 0; i < count; ++i) {
         frame.reset(Tick{first + i}, slots);
         if (random.below(64) < unrest) {
-            const Bytes payload = random_value(random, random.below(20));
+            const Bytes payload = random_bytes(random, random.below(20));
             frame.add_event(static_cast<EventKind>(1 + random.below(255)), payload);
             frame.add_event(EventKind::leave, Slot{static_cast<std::uint16_t>(random.below(4096))});
         }

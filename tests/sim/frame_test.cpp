@@ -21,28 +21,20 @@ Bytes encoded(const TickFrame& frame) {
     return bytes;
 }
 
-Bytes some_bytes(TestRandom& random, std::size_t size) {
-    Bytes bytes(size);
-    for (std::byte& byte : bytes) {
-        byte = static_cast<std::byte>(random.bits());
-    }
-    return bytes;
-}
-
 void fill_any(TestRandom& random, TickFrame& frame) {
     const std::size_t slots = random.below(2) == 0 ? random.below(5) : random.below(40);
     const std::size_t shift = 1 + random.below(63);
     frame.reset(Tick{random.bits() >> shift}, slots);
     for (std::size_t i = 0; i < slots; ++i) {
         if (random.below(4) != 0) {
-            const Bytes input = some_bytes(random, random.below(input_bytes_max + 1));
+            const Bytes input = random_bytes(random, random.below(input_bytes_max + 1));
             const bool substituted = random.below(3) == 0;
             frame.set_input(Slot{static_cast<std::uint16_t>(i)}, input, substituted);
         }
     }
     for (std::size_t i = random.below(4); i > 0; --i) {
         const auto kind = static_cast<EventKind>(1 + random.below(255));
-        const Bytes payload = some_bytes(random, random.below(30));
+        const Bytes payload = random_bytes(random, random.below(30));
         if (random.below(2) == 0) {
             frame.add_event(kind, payload);
         } else {

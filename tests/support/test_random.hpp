@@ -4,9 +4,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 /// The seed of this run: TWINSTEP_TEST_SEED, or 1.
 inline std::uint64_t test_seed() {
@@ -38,3 +40,11 @@ public:
 private:
     std::uint64_t state_;
 };
+
+inline std::vector<std::byte> random_bytes(TestRandom& random, std::size_t size) {
+    std::vector<std::byte> bytes(size);
+    for (std::byte& byte : bytes) {
+        byte = static_cast<std::byte>(random.bits());
+    }
+    return bytes;
+}

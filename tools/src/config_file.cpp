@@ -14,15 +14,6 @@ namespace {
 
 constexpr std::uint64_t config_file_bytes_max = std::uint64_t{1} << 20;
 
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view blank = " \t\r";
-    const std::size_t first = text.find_first_not_of(blank);
-    if (first == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
 } // namespace
 
 Result<std::map<std::string, std::string>> read_config_file(const std::string& path) {

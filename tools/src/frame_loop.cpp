@@ -2,13 +2,13 @@
 // Cadences and the loop that follows them.
 #include "frame_loop.hpp"
 
+#include "parsed_number.hpp"
 #include "text_file.hpp"
 
 #include "twinstep/timer/fixed_step.hpp"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <thread>
 
@@ -20,16 +20,6 @@ constexpr std::uint64_t rate_hz_max = 100'000;
 constexpr std::uint64_t count_file_bytes_max = std::uint64_t{64} << 20;
 // A loop whose frames never carry time (a stream of zeros) would never end.
 constexpr std::uint64_t idle_frames_max = 10'000'000;
-
-template <class T>
-std::optional<T> parsed_number(std::string_view text) {
-    T value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size()) {
-        return std::nullopt;
-    }
-    return value;
-}
 
 Error bad_cadence(const std::string& text) {
     return Error(

@@ -4,6 +4,7 @@
 
 #include "planted_fault.hpp"
 #include "sources.hpp"
+#include "stop_signals.hpp"
 #include "text_file.hpp"
 
 #include "twinstep/replay/errc.hpp"
@@ -63,14 +64,7 @@ std::string ticket_text(const net::wire::Random16& ticket) {
 } // namespace
 
 void heed_stop_signals() {
-    std::signal(SIGINT, want_stop);
-    std::signal(SIGTERM, want_stop);
-#if defined(SIGHUP)
-    // Who was started to outlive its terminal (nohup) does.
-    if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) {
-        std::signal(SIGHUP, want_stop);
-    }
-#endif
+    handle_stop_signals(want_stop);
 }
 
 Result<std::optional<net::wire::Random16>> read_ticket(const std::string& path) {

@@ -3,11 +3,12 @@
 // trace.
 #pragma once
 
+#include "parsed_number.hpp"
+
 #include "twinstep/sim/game.hpp"
 #include "twinstep/tools/run.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -120,9 +121,9 @@ private:
         if (found == setup.config.end()) {
             return true;
         }
-        const std::string& text = found->second;
-        const auto read = std::from_chars(text.data(), text.data() + text.size(), kib);
-        return read.ec == std::errc{} && read.ptr == text.data() + text.size() && kib <= 4096;
+        const auto number = parsed_number<std::uint32_t>(found->second);
+        kib = number.value_or(0);
+        return number && kib <= 4096;
     }
 
     /// One round of SplitMix64's finaliser.

@@ -231,6 +231,10 @@ void HostNode::on_verdict(net::MatchId, const net::wire::Verdict& verdict) {
         "verdict: " + (blamed.slot ? "slot " + std::to_string(blamed.slot->value) : "nobody") +
             (verdict.blame == net::wire::Blame::disputed ? " (disputed)" : "") + ", tick " +
             std::to_string(verdict.tick) + ", section " + blamed.section);
+    if (world_.options.plant == Plant::no_blame) {
+        world_.plant_fired = true;
+        return;
+    }
     blamed_.push_back(std::move(blamed));
 }
 

@@ -41,7 +41,8 @@ public:
 
     bool is_leaving() const { return leaving_; }
 
-    /// Whether its lie can have been noticed: a wrong hash was reported at least so many ticks ago.
+    /// Wrong hashes that it reported of the last two seconds' states: the server may have taken
+    /// notice of so many.
     std::uint64_t lies_told() const { return lies_told_; }
 
     bool is_playing() const;

@@ -2,9 +2,10 @@
 // Draws matches from seeds; spells faults.
 #include "netsim_plan.hpp"
 
+#include "parsed_number.hpp"
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <vector>
 
 namespace twinstep::tools::netsim {
@@ -239,10 +240,11 @@ Result<Fault> parse_fault(std::string_view text) {
         const std::size_t end = text.find('/', cut + 1);
         const std::string_view digits =
             text.substr(cut + 1, end == std::string_view::npos ? end : end - cut - 1);
-        const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-        if (digits.empty() || read.ec != std::errc{} || read.ptr != digits.data() + digits.size()) {
+        const auto read = parsed_number<std::uint32_t>(digits);
+        if (!read) {
             return fail(bad_faults(text));
         }
+        number = *read;
         cut = end;
     }
     const auto kind = static_cast<FaultKind>(name - kind_names.begin());

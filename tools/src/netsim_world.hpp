@@ -29,6 +29,7 @@ enum class Plant : std::uint8_t {
     bad_snapshot,   ///< A joiner's snapshot has one bit wrong, and it goes on all the same.
     closed_twice,   ///< The server says twice that it closed a tick.
     false_blame,    ///< The server blames a peer that did nothing.
+    no_blame,       ///< The server blames nobody, whoever lies.
     lost_peer,      ///< A peer that could be reached never comes back.
 };
 

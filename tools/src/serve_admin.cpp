@@ -2,7 +2,8 @@
 // The routes of the admin port.
 #include "serve_admin.hpp"
 
-#include <charconv>
+#include "parsed_number.hpp"
+
 #include <string_view>
 
 namespace twinstep::tools {
@@ -53,10 +54,7 @@ std::optional<net::MatchId> match_of(std::string_view path) {
     }
     const std::string_view digits =
         path.substr(front.size(), path.size() - front.size() - back.size());
-    net::MatchId id = 0;
-    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), id);
-    const bool whole = parsed.ec == std::errc{} && parsed.ptr == digits.data() + digits.size();
-    return whole ? std::optional(id) : std::nullopt;
+    return parsed_number<net::MatchId>(digits);
 }
 
 HttpAnswer post(std::string_view path, const AdminHooks& hooks) {

@@ -6,6 +6,7 @@
 #include "serve_matches.hpp"
 #include "serve_metrics_text.hpp"
 #include "serve_supervisor.hpp"
+#include "stop_signals.hpp"
 #include "version.hpp"
 
 #include "twinstep/net/host.hpp"
@@ -272,14 +273,7 @@ Result<void> Process::open_admin() {
 }
 
 Result<void> Process::open() {
-    std::signal(SIGTERM, count_signal);
-    std::signal(SIGINT, count_signal);
-#if defined(SIGHUP)
-    // Who was started to outlive its terminal (nohup) does.
-    if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) {
-        std::signal(SIGHUP, count_signal);
-    }
-#endif
+    handle_stop_signals(count_signal);
     if (!settings_.record_dir.empty()) {
         Result<Recordings> recordings = Recordings::open(
             settings_.record_dir, {settings_.record_quota, settings_.record_match_max});

@@ -2,12 +2,14 @@
 // Texts of settings: what each must look like, and the file and the environment they come from.
 #include "serve_setting_texts.hpp"
 
+#include "parsed_number.hpp"
+#include "text_file.hpp"
+
 #include "twinstep/net/errc.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <utility>
 
@@ -31,9 +33,9 @@ std::string spelled(Kind kind, std::uint64_t value) {
 }
 
 bool whole(std::string_view text, std::uint64_t& value) {
-    const char* end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    return !text.empty() && parsed.ec == std::errc{} && parsed.ptr == end;
+    const auto number = parsed_number<std::uint64_t>(text);
+    value = number.value_or(value);
+    return number.has_value();
 }
 
 struct Unit {
@@ -177,27 +179,19 @@ Error unknown_key(std::string_view key, std::string origin) {
     return Error(net::NetErrc::bad_setting, std::string(key), hint).in(origin);
 }
 
-std::string_view without_blanks(std::string_view text) {
-    constexpr std::string_view blank = " \t\r";
-    const std::size_t first = text.find_first_not_of(blank);
-    return first == std::string_view::npos
-               ? std::string_view{}
-               : text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
 /// One value at the front of `rest`: quoted or bare. False: it cannot be read.
 bool take_value(std::string_view& rest, std::string& value) {
-    rest = without_blanks(rest);
+    rest = trimmed(rest);
     value.clear();
     if (!rest.starts_with('"')) {
         const std::size_t end = std::min(rest.find_first_of(",]#"), rest.size());
-        value = without_blanks(rest.substr(0, end));
-        rest = without_blanks(rest.substr(end));
+        value = trimmed(rest.substr(0, end));
+        rest = trimmed(rest.substr(end));
         return !value.empty() && value.find('"') == std::string::npos;
     }
     for (std::size_t at = 1; at < rest.size(); ++at) {
         if (rest[at] == '"') {
-            rest = without_blanks(rest.substr(at + 1));
+            rest = trimmed(rest.substr(at + 1));
             return true;
         }
         if (rest[at] == '\\') {
@@ -221,19 +215,19 @@ bool take_values(std::string_view rest, std::vector<std::string>& values) {
         values.push_back(value);
         return rest.empty() || rest.front() == '#';
     }
-    rest = without_blanks(rest.substr(1));
+    rest = trimmed(rest.substr(1));
     while (!rest.starts_with(']')) {
         if (!take_value(rest, value)) {
             return false;
         }
         values.push_back(value);
         if (rest.starts_with(',')) {
-            rest = without_blanks(rest.substr(1));
+            rest = trimmed(rest.substr(1));
         } else if (!rest.starts_with(']')) {
             return false;
         }
     }
-    rest = without_blanks(rest.substr(1));
+    rest = trimmed(rest.substr(1));
     return !values.empty() && (rest.empty() || rest.front() == '#');
 }
 
@@ -243,17 +237,17 @@ Result<SettingTexts> parse_setting_file(std::string_view text, const std::string
     SettingTexts texts;
     for (std::size_t number = 1; !text.empty(); ++number) {
         const std::size_t end = text.find('\n');
-        const std::string_view line = without_blanks(text.substr(0, end));
+        const std::string_view line = trimmed(text.substr(0, end));
         text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
         if (line.empty() || line.front() == '#') {
             continue;
         }
         const std::string origin = fmt::format("{}, line {}", path, number);
         const std::size_t equals = line.find('=');
-        const std::string key(without_blanks(line.substr(0, equals)));
+        const std::string key(trimmed(line.substr(0, equals)));
         SettingText found{{}, origin};
         if (equals == std::string_view::npos || key.empty() ||
-            !take_values(without_blanks(line.substr(equals + 1)), found.values)) {
+            !take_values(trimmed(line.substr(equals + 1)), found.values)) {
             return fail(Error(net::NetErrc::bad_setting, {}, "write key = value").in(origin));
         }
         if (find_setting(key) == nullptr) {
@@ -288,10 +282,10 @@ Result<SettingTexts> settings_of_environment() {
         SettingText found{{}, name};
         std::string_view rest = line.substr(equals + 1);
         while (spec->repeatable && rest.find(',') != std::string_view::npos) {
-            found.values.emplace_back(without_blanks(rest.substr(0, rest.find(','))));
+            found.values.emplace_back(trimmed(rest.substr(0, rest.find(','))));
             rest = rest.substr(rest.find(',') + 1);
         }
-        found.values.emplace_back(without_blanks(rest));
+        found.values.emplace_back(trimmed(rest));
         texts.emplace(key, std::move(found));
     }
     return texts;

@@ -4,13 +4,13 @@
 #include "serve_supervisor.hpp"
 
 #include "command.hpp"
+#include "parsed_number.hpp"
 #include "serve_http_port.hpp"
 
 #include "twinstep/net/udp_port.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -34,10 +34,7 @@ std::string variable(const char* name) {
 }
 
 std::uint64_t number_in(const std::string& text) {
-    std::uint64_t value = 0;
-    const char* end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    return parsed.ec == std::errc{} && parsed.ptr == end ? value : 0;
+    return parsed_number<std::uint64_t>(text).value_or(0);
 }
 
 void sleep_ms(std::int64_t ms) {

@@ -2,6 +2,7 @@
 // Bots, and inputs out of a text recording.
 #include "sources.hpp"
 
+#include "parsed_number.hpp"
 #include "text_file.hpp"
 
 #include "twinstep/replay/file_sink.hpp"
@@ -10,8 +11,6 @@
 #include "twinstep/sim/manifest.hpp"
 
 #include <fmt/format.h>
-
-#include <charconv>
 
 namespace twinstep::tools {
 
@@ -121,15 +120,14 @@ Result<OpenedSource> open_text(const std::string& path) {
 }
 
 Result<OpenedSource> open_bot(const GameEntry& entry, std::string_view rest, std::uint16_t slots) {
-    std::uint64_t seed = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), seed);
-    if (error != std::errc{} || end != rest.data() + rest.size()) {
+    const auto seed = parsed_number<std::uint64_t>(rest);
+    if (!seed) {
         return fail(Error(SimErrc::bad_setup,
                           fmt::format("--from bot:{}", rest),
                           "write bot:SEED, SEED a whole number"));
     }
     OpenedSource opened;
-    opened.source = std::make_unique<BotSource>(entry, seed, slots);
+    opened.source = std::make_unique<BotSource>(entry, *seed, slots);
     return opened;
 }
 

@@ -58,4 +58,12 @@ Result<std::string> read_text_file(const std::string& path, std::uint64_t bytes_
     return text;
 }
 
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view blank = " \t\r";
+    const std::size_t first = text.find_first_not_of(blank);
+    return first == std::string_view::npos
+               ? std::string_view{}
+               : text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
 } // namespace twinstep::tools

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 namespace twinstep::tools {
 
@@ -16,5 +17,8 @@ Result<std::ifstream> open_text_file(const std::string& path);
 
 /// Reads a text file of at most `bytes_max` bytes. Errors: io_error, limit_exceeded.
 Result<std::string> read_text_file(const std::string& path, std::uint64_t bytes_max);
+
+/// A line, or a part of one, without the blanks around it; a carriage return is one.
+std::string_view trimmed(std::string_view text);
 
 } // namespace twinstep::tools
