@@ -2,6 +2,7 @@
 // twinstep pack and twinstep unpack: the packed form of a recording and its inverse.
 #include "twinstep/replay/pack.hpp"
 
+#include "beside.hpp"
 #include "command.hpp"
 #include "options.hpp"
 #include "recordings.hpp"
@@ -11,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,65 +25,6 @@ struct RepackOptions {
     std::string output;
     int level = 19;
     bool no_section_bytes = false;
-};
-
-std::filesystem::path path_of(const std::string& text) {
-    return {std::u8string(text.begin(), text.end())};
-}
-
-/// A file beside the one that is to be made; it goes away unless it was renamed.
-class Beside {
-public:
-    explicit Beside(const std::string& target)
-        : target_(target)
-        , path_(target + ".part") {}
-
-    ~Beside() {
-        if (created_) {
-            std::error_code ignored;
-            std::filesystem::remove(path_of(path_), ignored);
-        }
-    }
-
-    Beside(const Beside&) = delete;
-    Beside& operator=(const Beside&) = delete;
-
-    const std::string& path() const { return path_; }
-
-    Result<std::unique_ptr<replay::FileSink>> create() {
-        std::error_code ignored;
-        if (std::filesystem::exists(path_of(target_), ignored)) {
-            return fail(Error(replay::Errc::already_exists, {}, "choose another name").in(target_));
-        }
-        auto sink = replay::create_file(path_);
-        created_ = sink.has_value();
-        return sink;
-    }
-
-    /// Gives the file its name, unless somebody else took that meanwhile.
-    Result<void> rename() {
-        std::error_code error;
-        std::filesystem::create_hard_link(path_of(path_), path_of(target_), error);
-        if (!error) {
-            return {};
-        }
-        std::error_code ignored;
-        if (std::filesystem::exists(path_of(target_), ignored)) {
-            return fail(Error(replay::Errc::already_exists, {}, "choose another name").in(target_));
-        }
-        // Where there are no links.
-        std::filesystem::rename(path_of(path_), path_of(target_), error);
-        if (error) {
-            return fail(Error(replay::Errc::io_error, {}, error.message()).in(target_));
-        }
-        created_ = false;
-        return {};
-    }
-
-private:
-    std::string target_;
-    std::string path_;
-    bool created_ = false;
 };
 
 bool equal_bytes(ByteView left, ByteView right) {
@@ -134,12 +75,6 @@ Result<void> compare(const RepackOptions& options, const std::string& written, b
 }
 
 Exit repack(Context& context, const RepackOptions& options, bool packs) {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(path_of(options.input), path_of(options.output), ignored)) {
-        return Context::refuse(
-            Error(replay::Errc::already_exists, {}, "input and output are the same file")
-                .in(options.output));
-    }
     auto reader = open_reader(options.input);
     if (!reader) {
         return Context::refuse(reader.error());

@@ -32,9 +32,9 @@ enum class WhenFull : std::uint8_t {
 /// What may be chosen about a recording.
 struct RecorderOptions {
     /// Drawn from the system if empty.
-    std::optional<SessionId> session;
+    std::optional<SessionId> session = std::nullopt;
     /// Further manifest entries, such as "record.created_utc". Keys begin with "record.".
-    std::map<std::string, std::string> notes;
+    std::map<std::string, std::string> notes = {};
     // For recordings into a file; a sink of one's own is written directly.
     Durability durability = Durability::chunk;
     WhenFull when_full = WhenFull::lose;
