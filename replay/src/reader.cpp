@@ -573,6 +573,11 @@ std::uint64_t Reader::bytes() const {
     return impl_->good_bytes;
 }
 
+std::uint64_t Reader::good_file_bytes() const {
+    return impl_->packed != nullptr ? impl_->packed->good_file_bytes(impl_->good_bytes)
+                                    : impl_->good_bytes;
+}
+
 const Hash128& Reader::chain() const {
     return impl_->chain;
 }

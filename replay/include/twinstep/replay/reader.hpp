@@ -173,9 +173,12 @@ public:
     Tick next_tick() const;      ///< Tick of the next tick record, if there is one.
     /// What the file says is missing after its last tick, once it was read.
     const std::optional<Loss>& loss() const;
-    std::uint64_t records() const;    ///< Good records so far, of any kind.
-    std::uint64_t chunks() const;     ///< Good chunk ends so far.
-    std::uint64_t bytes() const;      ///< Good bytes so far, head included.
+    std::uint64_t records() const; ///< Good records so far, of any kind.
+    std::uint64_t chunks() const;  ///< Good chunk ends so far.
+    std::uint64_t bytes() const;   ///< Good bytes so far, head included.
+    /// Good bytes of the file as it lies there: bytes(), but of a packed file up to its last frame
+    /// of which everything was read.
+    std::uint64_t good_file_bytes() const;
     const Hash128& chain() const;     ///< Digest of the last good chunk, or of the head.
     std::uint64_t file_bytes() const; ///< Size of the file when it was opened; 0 if unknown.
 
@@ -189,12 +192,13 @@ private:
 struct Summary {
     Head head;
     std::vector<std::string> sections;
+    bool is_packed = false; ///< Then `head` and `records` are those of the open form.
     FileState state = FileState::closed;
     std::uint64_t ticks = 0;   ///< Good ticks.
     std::optional<Loss> loss;  ///< Of the ticks after them.
     std::uint64_t records = 0; ///< Good records, of any kind.
     std::uint64_t chunks = 0;
-    std::uint64_t good_bytes = 0;      ///< Up to the end of the last good record.
+    std::uint64_t good_bytes = 0;      ///< Up to the end of the last good record or packed frame.
     std::uint64_t bytes = 0;           ///< Size of the file.
     Hash128 chain;                     ///< Digest of the last good chunk, or of the head.
     std::optional<Hash128> final_hash; ///< State hash of the last chunk end, if it ends the file.
