@@ -3,11 +3,14 @@
 #pragma once
 
 #include "twinstep/replay/difference.hpp"
+#include "twinstep/replay/follow.hpp"
 #include "twinstep/replay/keyframes.hpp"
+#include "twinstep/replay/names.hpp"
 #include "twinstep/replay/pack.hpp"
 #include "twinstep/replay/playback.hpp"
 #include "twinstep/replay/player.hpp"
 #include "twinstep/replay/reader.hpp"
 #include "twinstep/replay/recorder.hpp"
+#include "twinstep/replay/recover.hpp"
 #include "twinstep/replay/text.hpp"
 #include "twinstep/replay/writer.hpp"
