@@ -2,7 +2,10 @@
 // Everything a game needs in order to be recorded, played back and verified.
 #pragma once
 
+#include "twinstep/replay/bisect.hpp"
 #include "twinstep/replay/difference.hpp"
+#include "twinstep/replay/edit.hpp"
+#include "twinstep/replay/inputs.hpp"
 #include "twinstep/replay/keyframes.hpp"
 #include "twinstep/replay/pack.hpp"
 #include "twinstep/replay/playback.hpp"
