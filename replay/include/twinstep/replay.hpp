@@ -2,8 +2,11 @@
 // Everything a game needs in order to be recorded, played back and verified.
 #pragma once
 
+#include "twinstep/replay/bisect.hpp"
 #include "twinstep/replay/difference.hpp"
+#include "twinstep/replay/edit.hpp"
 #include "twinstep/replay/follow.hpp"
+#include "twinstep/replay/inputs.hpp"
 #include "twinstep/replay/keyframes.hpp"
 #include "twinstep/replay/names.hpp"
 #include "twinstep/replay/pack.hpp"
