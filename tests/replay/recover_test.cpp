@@ -385,7 +385,8 @@ TEST_CASE("whatever happens to a recording, nothing wrong is kept and no good pr
         prefix_ticks += prefix;
     }
     // Seen to keep far more than prefixes do.
-    CHECK(kept_ticks > prefix_ticks + prefix_ticks / 2);
+    // A quarter of the rounds only cut, and keyframes that are differences need their base.
+    CHECK(kept_ticks > prefix_ticks + prefix_ticks / 3);
 }
 
 TEST_CASE("a keyframe that does not fit what the chunk end recorded starts no part",
