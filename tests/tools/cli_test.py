@@ -24,6 +24,8 @@ VERBS = [
     "import",
     "pack",
     "unpack",
+    "recover",
+    "follow",
     "diff",
     "state",
     "timing",

@@ -37,9 +37,17 @@ const char* to_string(FileState state);
 
 /// Something that is wrong with a file.
 struct Defect {
-    Error error;              ///< With file, byte offset and field.
-    std::optional<Tick> tick; ///< First tick that is lost to it, if known.
+    Error error;                                       ///< With file, byte offset and field.
+    std::optional<Tick> tick;                          ///< First tick that is lost to it, if known.
+    std::optional<std::uint32_t> chunk = std::nullopt; ///< Number of the chunk that it is in.
 };
+
+/// One line: "truncated at tick T" or "corrupt chunk N", and what exactly is wrong.
+std::string to_string(const Defect& defect);
+/// The first words of that.
+std::string verdict(const Defect& defect);
+
+class Input;
 
 enum class RecordKind : std::uint8_t {
     tick, ///< Of either form; its tag tells which.
@@ -139,6 +147,9 @@ public:
     static Result<Reader>
     from_memory(ByteView bytes, ReadMode mode = ReadMode::tail, std::string name = "memory");
 
+    /// Inner part of the module: the same from any input.
+    static Result<Reader> from_input(std::unique_ptr<Input> input, ReadMode mode, std::string name);
+
     Reader(Reader&&) noexcept;
     Reader& operator=(Reader&&) noexcept;
     ~Reader();
@@ -163,6 +174,11 @@ public:
     /// Goes to a place that chunk_place() of a reader of the same file gave. The reader is then as
     /// if it had read up to there. Errors: io_error; an earlier error stays.
     Result<void> seek(const ChunkPlace& place);
+
+    /// Lets next() see what the file has now, also after it has answered `end`. What was handed out
+    /// stays; a record that was cut is looked at again. Does nothing after the trailer or an error.
+    /// Errors: io_error.
+    Result<void> refresh();
 
     /// Before next() has answered `end` or failed: open.
     FileState state() const;
