@@ -47,6 +47,7 @@ private:
     bool ends_found_ = false;
     SourceKeyframes keyframes_;
     Tick first_;
+    std::uint64_t tail_ticks_ = 0; ///< Of the first part, behind its last chunk end.
     Tick next_tick_;               ///< After the last one that is kept.
     std::uint32_t next_chunk_ = 0; ///< The first that is not kept whole.
     bool cut_only_ = true;         ///< No defect but that the end is missing.
@@ -166,13 +167,18 @@ Result<void> Recovery::copy_prefix(RecoverCopy& copy) {
             }
         }
         if (closed || !tail.defect) {
+            tail_ticks_ = tail.ticks;
             return closed ? Result<void>() : copy.flush(tail.end);
         }
         const Result<bool> behind = go_behind(copy);
         if (!behind) {
             return fail(behind.error());
         }
+        if (!*behind && tail.is_contradicted()) {
+            return {};
+        }
         if (!*behind) {
+            tail_ticks_ = tail.ticks;
             return copy.flush(tail.end);
         }
     }
@@ -203,7 +209,7 @@ Result<void> Recovery::first_part() {
     ChunkScanner& scanner = run_.scanner();
     const bool closed = scanner.trailer_seen();
     next_chunk_ = scanner.place().chunk;
-    next_tick_ = first_ + (run_.ticks() + (closed ? 0 : run_.tail().ticks));
+    next_tick_ = first_ + (run_.ticks() + (closed ? 0 : tail_ticks_));
     if (next_tick_ == first_ && !closed && !report_.defects.empty()) {
         return {};
     }
