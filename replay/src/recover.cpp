@@ -23,7 +23,7 @@ public:
         , sinks_(sinks)
         , options_(options)
         , run_(source)
-        , keyframes_(source, run_.keyframes(), ends_)
+        , keyframes_(source, options, run_.keyframes(), ends_)
         , first_(run_.scanner().place().tick) {}
 
     Result<RecoverReport> recover();
@@ -203,7 +203,7 @@ Result<void> Recovery::first_part() {
     if (auto done = copy_prefix(copy); !done) {
         return done;
     }
-    if (auto closed = copy.close(); !closed) {
+    if (auto closed = copy.close(options_.sync); !closed) {
         return closed;
     }
     ChunkScanner& scanner = run_.scanner();
@@ -236,7 +236,8 @@ Result<std::optional<LatePart>> Recovery::later_part(const StartState& start) {
     if (!sink) {
         return fail(sink.error());
     }
-    const LatePartOptions options{*session, run_.scanner().place().chain};
+    const LatePartOptions options{
+        *session, run_.scanner().place().chain, std::nullopt, options_.sync};
     Result<LatePart> late = write_late_part(source_, start, ends_, std::move(*sink), options);
     if (!late) {
         if (late.error().code == Errc::io_error) {

@@ -59,8 +59,8 @@ Result<void> RecoverCopy::add(ByteView bytes) {
     return write_all(*sink_, bytes);
 }
 
-Result<void> RecoverCopy::close() {
-    std::error_code error = sink_->sync();
+Result<void> RecoverCopy::close(bool sync) {
+    std::error_code error = sync ? sink_->sync() : std::error_code{};
     if (!error) {
         error = sink_->close();
     }
@@ -164,10 +164,26 @@ Result<std::optional<StartState>> SourceKeyframes::at(const ChunkPlace& place,
 
 Result<std::optional<StartState>> SourceKeyframes::behind(const FoundEnd& end) {
     Result<std::optional<StartState>> state = at(place_behind(end), end.last + 1);
-    if (state && *state && (*state)->info.state != end.state) {
+    if (!state || (*state && (*state)->info.state == end.state)) {
+        return state;
+    }
+    return beside(place_behind(end), end.last + 1, end.state);
+}
+
+std::optional<StartState>
+SourceKeyframes::beside(const ChunkPlace& place, Tick tick, const Hash128& state) {
+    if (!std::exchange(side_opened_, true)) {
+        side_ = SideKeyframes::open(options_, source_.head.head.session);
+    }
+    std::optional<Bytes> snapshot = side_ ? side_->snapshot(tick) : std::nullopt;
+    if (!snapshot) {
         return std::nullopt;
     }
-    return state;
+    const KeyframeInfo& info = side_->info(tick);
+    if (info.state != state || !check_snapshot(info, *snapshot)) {
+        return std::nullopt;
+    }
+    return StartState{info, std::move(*snapshot), place};
 }
 
 /// The bytes of a whole keyframe that others differ from.
@@ -481,7 +497,7 @@ Result<LatePart> write_late_part(RecoverSource& source,
         late.part.state = FileState::closed;
         late.defect.reset();
     }
-    Result<void> closed = writer->sync();
+    Result<void> closed = options.sync ? writer->sync() : Result<void>();
     if (closed) {
         closed = writer->close();
     }

@@ -61,12 +61,13 @@ struct Recovered {
     std::map<Tick, Bytes> files; ///< By first tick; also those that hold nothing.
 };
 
-Recovered recovered(ByteView bytes, bool later_parts = true) {
+Recovered recovered(ByteView bytes, bool later_parts = true, ByteView side_bytes = {}) {
     Recovered result;
     std::map<Tick, std::shared_ptr<SinkPlan>> plans;
     std::uint8_t session = 100;
     RecoverOptions options;
     options.later_parts = later_parts;
+    options.side_bytes = side_bytes;
     options.sessions = [&session]() -> Result<SessionId> { return test_session(++session); };
     const auto report = recover(
         bytes,
@@ -303,6 +304,54 @@ TEST_CASE("damage inside a chunk costs that chunk only, where keyframes follow",
         // Without looking behind the damage, the prefix is all there is.
         CHECK(recovered(damaged, false).report.kept_ticks == read_all(damaged).ticks);
     }
+}
+
+TEST_CASE("keyframes of a side file start later parts too", "[replay][recover][fault]") {
+    const Bytes file = record_small_chunks(all_ticks, chunk_ticks, 2);
+    const auto straight = ticks_of(file);
+    const auto side_file = [](SessionId session, std::uint64_t seed) {
+        auto plan = std::make_shared<SinkPlan>();
+        auto simulation = toy_simulation(2, seed);
+        const Bytes source = record_small_chunks(all_ticks, chunk_ticks, 2, session, seed);
+        REQUIRE(write_side_file(*simulation,
+                                *Reader::from_memory(source),
+                                std::make_unique<MemorySink>(plan),
+                                {chunk_ticks, {KeyframeCodec::zero_runs, 3}, true}));
+        return plan->file;
+    };
+    const Bytes side = side_file(test_session(), 7);
+    Bytes damaged = file;
+    damaged[chunks_of(file)[3].begin + 20] ^= std::byte{4};
+    const Recovered result = recovered(damaged, true, side);
+    CHECK(judge(result, straight).size() >= all_ticks - chunk_ticks);
+    CHECK(result.report.parts.size() == 2);
+    // Not one of another session, nor the states of another game.
+    CHECK(recovered(damaged, true, side_file(test_session(9), 7)).report.parts.size() == 1);
+    CHECK(recovered(damaged, true, side_file(test_session(), 8)).report.parts.size() == 1);
+    CHECK(recovered(damaged, true, Bytes(100)).report.parts.size() == 1);
+}
+
+TEST_CASE("a recovered part that is damaged again is recovered again", "[replay][recover][fault]") {
+    const Bytes file = recording_with_keyframes();
+    const auto straight = ticks_of(file);
+    Bytes damaged = file;
+    damaged[chunks_of(file)[1].begin + 20] ^= std::byte{4};
+    const Recovered once = recovered(damaged);
+    REQUIRE(once.report.parts.size() == 2);
+    const Bytes late = once.files.at(once.report.parts[1].first);
+    REQUIRE(once.report.parts[1].first == Tick{2 * chunk_ticks});
+    damaged = late;
+    damaged[chunks_of(late)[2].begin + 20] ^= std::byte{4};
+    const Recovered twice = recovered(damaged);
+    CHECK(judge(twice, straight).size() >= 7 * chunk_ticks);
+    CHECK(twice.report.parts.size() == 2);
+    // Without the state that it starts from, its first ticks mean nothing.
+    damaged = late;
+    damaged[chunks_of(late)[0].begin - 20] ^= std::byte{4};
+    const Recovered thrice = recovered(damaged);
+    const auto kept = judge(thrice, straight);
+    CHECK_FALSE(kept.contains(Tick{2 * chunk_ticks}));
+    CHECK(kept.size() == 7 * chunk_ticks);
 }
 
 TEST_CASE("damage between chunks costs no tick", "[replay][recover][fault]") {
