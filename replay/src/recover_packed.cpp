@@ -61,7 +61,7 @@ public:
         , sinks_(sinks)
         , options_(options)
         , scanner_(scan_packed(source))
-        , keyframes_(source, runs_, ends_)
+        , keyframes_(source, options, runs_, ends_)
         , first_(*first_tick(source.head.head)) {}
 
     Result<RecoverReport> recover();
@@ -259,7 +259,7 @@ Result<void> PackedRecovery::first_part() {
         }
         good = scanner_.file_position();
     }
-    if (auto done = copy.close(); !done) {
+    if (auto done = copy.close(options_.sync); !done) {
         return done;
     }
     next_offset_ = good;
@@ -325,7 +325,7 @@ Result<bool> PackedRecovery::later_part(const FoundFrame& frame, std::uint32_t c
     if (!session) {
         return fail(session.error());
     }
-    LatePartOptions options{*session, {}, std::nullopt};
+    LatePartOptions options{*session, {}, std::nullopt, options_.sync};
     if (scanner.position().trailer_seen) {
         options.packed_end = first_ + scanner.position().ticks;
     }

@@ -59,8 +59,8 @@ Result<void> RecoverCopy::add(ByteView bytes) {
     return write_all(*sink_, bytes);
 }
 
-Result<void> RecoverCopy::close() {
-    std::error_code error = sink_->sync();
+Result<void> RecoverCopy::close(bool sync) {
+    std::error_code error = sync ? sink_->sync() : std::error_code{};
     if (!error) {
         error = sink_->close();
     }
@@ -164,10 +164,26 @@ Result<std::optional<StartState>> SourceKeyframes::at(const ChunkPlace& place,
 
 Result<std::optional<StartState>> SourceKeyframes::behind(const FoundEnd& end) {
     Result<std::optional<StartState>> state = at(place_behind(end), end.last + 1);
-    if (state && *state && (*state)->info.state != end.state) {
+    if (!state || (*state && (*state)->info.state == end.state)) {
+        return state;
+    }
+    return beside(place_behind(end), end.last + 1, end.state);
+}
+
+std::optional<StartState>
+SourceKeyframes::beside(const ChunkPlace& place, Tick tick, const Hash128& state) {
+    if (!std::exchange(side_opened_, true)) {
+        side_ = SideKeyframes::open(options_, source_.head.head.session);
+    }
+    std::optional<Bytes> snapshot = side_ ? side_->snapshot(tick) : std::nullopt;
+    if (!snapshot) {
         return std::nullopt;
     }
-    return state;
+    const KeyframeInfo& info = side_->info(tick);
+    if (info.state != state || !check_snapshot(info, *snapshot)) {
+        return std::nullopt;
+    }
+    return StartState{info, std::move(*snapshot), place};
 }
 
 /// The bytes of a whole keyframe that others differ from.
@@ -215,6 +231,17 @@ public:
     Result<void> run(const StartState& start, LatePart& late);
 
 private:
+    /// A data record of a chunk whose end has not proved it yet.
+    struct Held {
+        bool is_tick = false;
+        std::uint8_t tag = 0;
+        std::uint32_t hash = 0;
+        Bytes section_bytes;
+        Bytes content; ///< The frame's encoding, or the payload.
+    };
+
+    void hold(const Record& record);
+    Result<void> write_held();
     Result<bool> take(const Record& record);
     Result<void> take_frame(const Record& record);
     Result<bool> jump();
@@ -224,6 +251,7 @@ private:
     const FoundEnds& ends_;
     Writer& writer_;
     PartAssembler parts_;
+    std::vector<Held> held_;
     std::vector<Bytes> keyframe_; ///< Payloads of a keyframe that is not whole yet.
     std::set<Tick> whole_;        ///< Ticks of whole keyframes that were written.
     Tick last_keyframe_;
@@ -271,18 +299,44 @@ Result<void> LatePartWriter::take_frame(const Record& record) {
     return {};
 }
 
+void LatePartWriter::hold(const Record& record) {
+    Held& held = held_.emplace_back();
+    held.is_tick = record.kind == RecordKind::tick;
+    held.tag = record.tag;
+    const ByteView content = held.is_tick ? record.tick.encoded : record.payload;
+    held.content.assign(content.begin(), content.end());
+    if (held.is_tick) {
+        const ByteView sections = record.tick.section_bytes;
+        held.hash = record.tick.hash;
+        held.section_bytes.assign(sections.begin(), sections.end());
+    }
+}
+
+Result<void> LatePartWriter::write_held() {
+    for (const Held& held : std::exchange(held_, {})) {
+        auto written = held.is_tick
+                           ? writer_.write_tick(held.hash, held.section_bytes, held.content)
+                           : writer_.write_record(held.tag, held.content);
+        if (!written) {
+            return written;
+        }
+    }
+    return {};
+}
+
 /// False at the end.
 Result<bool> LatePartWriter::take(const Record& record) {
     Result<void> done;
     switch (record.kind) {
     case RecordKind::tick:
-        done = writer_.write_tick(record.tick.hash, record.tick.section_bytes, record.tick.encoded);
-        break;
     case RecordKind::unknown:
-        done = writer_.write_record(record.tag, record.payload);
+        hold(record);
         break;
     case RecordKind::chunk_end:
-        done = writer_.write_chunk_end(record.chunk_end.state, record.chunk_end.sections);
+        done = write_held();
+        if (done) {
+            done = writer_.write_chunk_end(record.chunk_end.state, record.chunk_end.sections);
+        }
         break;
     case RecordKind::frame:
         done = take_frame(record);
@@ -354,7 +408,7 @@ Result<void> LatePartWriter::run(const StartState& start, LatePart& late) {
             if (!reader_.defects().empty()) {
                 late.defect = reader_.defects().front();
             }
-            if (late.defect && !closed_ && writer_.chunk_records() == 0) {
+            if (late.defect && !closed_ && held_.empty()) {
                 const Result<bool> jumped = jump();
                 if (!jumped) {
                     return fail(jumped.error());
@@ -364,11 +418,18 @@ Result<void> LatePartWriter::run(const StartState& start, LatePart& late) {
             }
         }
     }
+    if (RecoverTail::contradicts(late.defect)) {
+        dropped_ += reader_.bytes() - place_.offset;
+        held_.clear();
+    }
+    if (auto written = write_held(); !written) {
+        return written;
+    }
     late.part.source_bytes -= std::min(dropped_, late.part.source_bytes);
     late.part.state = closed_ ? FileState::closed : FileState::open;
     late.chunk =
         reader_.chunks() > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(reader_.chunks());
-    late.tick = reader_.next_tick();
+    late.tick = writer_.next_tick();
     return {};
 }
 
@@ -436,7 +497,7 @@ Result<LatePart> write_late_part(RecoverSource& source,
         late.part.state = FileState::closed;
         late.defect.reset();
     }
-    Result<void> closed = writer->sync();
+    Result<void> closed = options.sync ? writer->sync() : Result<void>();
     if (closed) {
         closed = writer->close();
     }
