@@ -18,6 +18,7 @@ VERBS = [
     "record",
     "play",
     "verify",
+    "merge",
     "info",
     "check",
     "cat",

@@ -7,6 +7,7 @@
 #include "twinstep/replay/reader.hpp"
 #include "twinstep/sim/simulation.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -237,15 +238,27 @@ std::vector<Segment> make_segments(const KeyframedRecording& recording,
 struct SegmentReport {
     std::uint64_t ticks = 0;
     std::uint64_t hashes_checked = 0;
+    /// How many of them are of the state it ends in, which the next segment checks as its first.
+    std::uint64_t ends_checked = 0;
+    bool stopped = false;                   ///< By its watch; the rest is not known.
     std::optional<Divergence> divergence;   ///< From the recording.
     std::optional<KeyframeProblem> problem; ///< Its first or last keyframe is wrong, and refused.
     Hash128 final_hash;
 };
 
+/// Who watches a segment while it is played. Both are borrowed, and may be null.
+struct SegmentWatch {
+    std::atomic<std::uint64_t>* ticks_done = nullptr; ///< Counts steps.
+    /// A segment that begins at this tick or later need not go on.
+    const std::atomic<std::uint64_t>* stop_from = nullptr;
+};
+
 /// Plays one segment and compares every hash, that of the state it ends in included. Requires a
 /// simulation that was prepared for this recording. Errors: those of Reader and Driver.
-Result<SegmentReport>
-verify_segment(Simulation& simulation, KeyframedRecording& recording, const Segment& segment);
+Result<SegmentReport> verify_segment(Simulation& simulation,
+                                     KeyframedRecording& recording,
+                                     const Segment& segment,
+                                     const SegmentWatch& watch = {});
 
 /// Loads each keyframe, and then plays on from each good one to the next. One from which the game
 /// goes another way than the recording, while a straight run does not, is wrong too: its
