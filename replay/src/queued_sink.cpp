@@ -86,7 +86,7 @@ std::size_t QueuedSink::write_head(ByteView bytes, std::error_code& error) {
     if (!error && written == bytes.size()) {
         journal_.start_at(head_bytes_);
         started_ = true;
-        const NoSignals guard;
+        [[maybe_unused]] const NoSignals guard;
         meeting_->thread = std::thread([this] { run(); });
     }
     return written;

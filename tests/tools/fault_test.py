@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What recording in the command does where others have lost recordings: see docs/recording-faults.md.
+"""What the command does where others have lost recordings: see docs/recording-faults.md.
 
 Usage: fault_test.py TWINSTEP [unittest options]
 """
@@ -39,7 +39,7 @@ class FaultTest(CommandTest):
 
     def test_times_are_utc_whatever_the_zone(self):
         for number, zone in enumerate(
-            ("UTC", "Pacific/Kiritimati", "America/Los_Angeles", "XXX+12")
+            ("UTC", "Pacific/Kiritimati", "America/Los_Angeles", "ABC+12")
         ):
             before = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
             path = self.folder / f"{number}.twin"
