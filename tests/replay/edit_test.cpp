@@ -106,6 +106,12 @@ Bytes with_data(const Bytes& bytes) {
     std::istringstream lines(*text);
     std::uint64_t ticks = 0;
     for (std::string line; std::getline(lines, line);) {
+        // Some stand at the beginning of a chunk.
+        if (line.find(R"("tick":"30",)") != std::string::npos ||
+            line.find(R"("tick":"60",)") != std::string::npos) {
+            out += R"({"type":"record","tag":201,"payload":"ab"})";
+            out += "\n";
+        }
         out += line + "\n";
         if (line.find(R"("type":"tick")") != std::string::npos && ++ticks % 10 == 0) {
             out +=
@@ -288,10 +294,14 @@ TEST_CASE("a part of a recording that goes another way is not made", "[replay][e
     const Edited before = trimmed(*wrong, 0, 40);
     REQUIRE(before.report);
     REQUIRE(!before.report->divergence);
-    const Edited after = trimmed(*wrong, 50, std::nullopt);
-    REQUIRE(after.report);
-    REQUIRE(after.report->divergence);
-    REQUIRE(after.report->divergence->tick == Tick{41});
+    // Also where the first wrong state is the one that the part begins or ends with.
+    using Range = std::pair<std::optional<std::uint64_t>, std::optional<std::uint64_t>>;
+    for (const Range& range : {Range{50, std::nullopt}, {41, std::nullopt}, {0, 41}, {10, 41}}) {
+        const Edited after = trimmed(*wrong, range.first, range.second);
+        REQUIRE(after.report);
+        REQUIRE(after.report->divergence);
+        REQUIRE(after.report->divergence->tick == Tick{41});
+    }
 }
 
 TEST_CASE("the state before a part comes from the nearest keyframe", "[replay][edit]") {
@@ -305,6 +315,8 @@ TEST_CASE("the state before a part comes from the nearest keyframe", "[replay][e
     const Edited part = trimmed(plan->file, 310, 330);
     REQUIRE(part.report);
     REQUIRE(part.report->simulated_ticks == 10 + 20);
+    REQUIRE(part.report->keyframes == 1);
+    REQUIRE(part.report->frames_dropped == 3);
     REQUIRE(holds(part.file, 20));
     // Keyframes of the ticks that are kept are kept, a delta only with what it differs from.
     const Edited tail = trimmed(plan->file, 50, std::nullopt);
