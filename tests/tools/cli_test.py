@@ -29,6 +29,8 @@ VERBS = [
     "fork",
     "bisect",
     "rebaseline",
+    "recover",
+    "follow",
     "diff",
     "state",
     "timing",
@@ -306,7 +308,7 @@ class FilesTest(CommandTest):
         path, _ = self.record()
         before = path.read_bytes()
         other, _ = self.record("b.twin")
-        self.refused("pack", path, "-o", path, code=1, mentions=[path, "exists already"])
+        self.refused("pack", path, "-o", path, code=1, mentions=[path, "exist"])
         self.refused("pack", path, "-o", other, code=1, mentions=[other, "exist"])
         self.refused("unpack", path, "-o", other, code=1, mentions=[other, "exist"])
         self.refused("pack", path, "-o", self.folder / "x.twin", "--level", "23", code=2)

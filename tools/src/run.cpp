@@ -134,6 +134,8 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     declare_fork(app, context, action);
     declare_bisect(app, context, action);
     declare_rebaseline(app, context, action);
+    declare_recover(app, context, action);
+    declare_follow(app, context, action);
     declare_diff(app, context, action);
     declare_state(app, context, action);
     declare_timing(app, context, action);
