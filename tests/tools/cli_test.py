@@ -24,6 +24,7 @@ VERBS = [
     "import",
     "pack",
     "unpack",
+    "keyframes",
     "diff",
     "state",
     "timing",

@@ -113,6 +113,7 @@ void declare_pack(CLI::App& app, Context& context, Action& action);
 void declare_unpack(CLI::App& app, Context& context, Action& action);
 void declare_diff(CLI::App& app, Context& context, Action& action);
 void declare_state(CLI::App& app, Context& context, Action& action);
+void declare_keyframes(CLI::App& app, Context& context, Action& action);
 void declare_join(CLI::App& app, Context& context, Action& action);
 void declare_timing(CLI::App& app, Context& context, Action& action);
 void declare_doctor(CLI::App& app, Context& context, Action& action);
