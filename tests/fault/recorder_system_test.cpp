@@ -313,9 +313,8 @@ namespace {
 std::string shown_folder(const std::string& folder) {
     std::vector<std::string> lines;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        lines.push_back(entry.path().filename().string() + " " +
-                        std::to_string(entry.file_size()) + " " +
-                        std::to_string(entry.last_write_time().time_since_epoch().count()));
+        lines.push_back(entry.path().filename().string() + " " + std::to_string(entry.file_size()) +
+                        " " + std::to_string(entry.last_write_time().time_since_epoch().count()));
     }
     std::sort(lines.begin(), lines.end());
     std::string text;

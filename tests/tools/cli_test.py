@@ -32,6 +32,7 @@ VERBS = [
     "rebaseline",
     "recover",
     "follow",
+    "keyframes",
     "diff",
     "state",
     "timing",
