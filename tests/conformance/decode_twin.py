@@ -174,6 +174,7 @@ TICK, CHUNK_END, TRAILER, CHANGES = 1, 2, 3, 4
 CHANGES_FEATURE, LATE_START, NO_SECTION_BYTES, PACKED_FEATURE = 1, 2, 4, 8
 KNOWN_FEATURES = CHANGES_FEATURE | LATE_START | NO_SECTION_BYTES | PACKED_FEATURE
 FRAME_RECORDS = 1 << 31
+LOSS = 0x43
 
 
 class Recording:
@@ -184,7 +185,7 @@ class Recording:
         self.chunk_ticks = 0
         self.chunk_start = 0
         self.last_chunk_end = 0
-        self.frames = self.frame_bytes = 0
+        self.frames = self.frame_bytes = self.lost = 0
         self.before = None
         self.closed = False
 
@@ -288,6 +289,8 @@ class Recording:
             line = self.trailer(inner)
         elif frame:
             require(self.record == 0, start, "a frame stands inside a chunk")
+            if tag == LOSS:
+                self.loss(Cursor(payload, payload_at))
             line = self.unknown(inner, tag)
             self.frames += 1
             self.frame_bytes += cursor.at - start
@@ -310,7 +313,17 @@ class Recording:
         payload = cursor.take(len(cursor.data), "payload")
         return {"type": "record", "tag": tag, "payload": payload.hex()}
 
+    def loss(self, cursor):
+        first = cursor.varint("loss.first", (1 << 63) - 1)
+        require(first == self.first + self.ticks, cursor.base, "the loss does not follow")
+        require(not self.lost, cursor.base, "a second loss")
+        self.lost = cursor.varint("loss.ticks", (1 << 63) - 1)
+        require(self.lost >= 1, cursor.base, "a loss of nothing")
+        cursor.number(1, "loss.reason")
+        cursor.finish("loss")
+
     def tick(self, cursor, tag):
+        require(not self.lost, cursor.base, "a tick follows a loss")
         hash32 = cursor.number(4, "hash")
         no_bytes = self.features & NO_SECTION_BYTES
         sections = cursor.take(0 if no_bytes else len(self.names), "sections")

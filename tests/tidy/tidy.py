@@ -80,7 +80,8 @@ PORT = (r"^net/(src|include/twinstep/net)/(.*[/_])?port([/_.]|$)"
 EXTENSIONS = {".cpp", ".hpp", ".cmake", ".in", ".txt", ".md", ".py", ".sh", ".json", ".ndjson",
               ".csv", ".twin", ".lmp", ".bin", ".service", ".yaml", ".yml", ".sbatch"}
 BARE_NAMES = {"dev", ".ci/run", "LICENSE", ".gitignore", ".gitattributes", ".clang-format",
-              ".clang-tidy", "sim/.clang-tidy", "docs/deploy/Dockerfile"}
+              ".clang-tidy", "sim/.clang-tidy", "docs/deploy/Dockerfile",
+              "recordings/must-fail/FORMAT-CORPUS"}
 COLUMNS_MAX = 100
 CPP_LINES_MAX = 800
 ROOM_TARGET = r"\btwinstep(::|_)(timer|sim|replay|net|tools)\b"

@@ -129,6 +129,14 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     declare_import(app, context, action);
     declare_pack(app, context, action);
     declare_unpack(app, context, action);
+    declare_trim(app, context, action);
+    declare_concat(app, context, action);
+    declare_fork(app, context, action);
+    declare_bisect(app, context, action);
+    declare_rebaseline(app, context, action);
+    declare_recover(app, context, action);
+    declare_follow(app, context, action);
+    declare_keyframes(app, context, action);
     declare_diff(app, context, action);
     declare_state(app, context, action);
     declare_merge(app, context, action);

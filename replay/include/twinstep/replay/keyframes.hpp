@@ -31,6 +31,13 @@ enum class KeyframeCodec : std::uint8_t {
 /// "raw", "zero_runs" or "zstd".
 const char* to_string(KeyframeCodec codec);
 
+/// True if this build has the codec. All have raw and zero_runs.
+bool has_codec(KeyframeCodec codec);
+
+/// Name of the side file of a recording: NAME.kf for NAME.twin, and for any other name that name
+/// with .kf behind it.
+std::string side_file_of(const std::string& recording);
+
 /// What a keyframe says of itself. All of it is a claim until its state was loaded and compared.
 struct KeyframeInfo {
     Tick tick;                      ///< The state before the inputs of this tick.
@@ -138,6 +145,10 @@ public:
 
 private:
     friend Result<RecordedState> recorded_state(KeyframedRecording& recording, Tick tick);
+    friend Result<void> load_keyframe(KeyframedRecording& recording,
+                                      Simulation& simulation,
+                                      std::size_t index,
+                                      bool& changed);
     struct Impl;
     explicit KeyframedRecording(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
@@ -167,6 +178,11 @@ public:
     /// The last one that is at most `tick`, or end().
     Entries::const_iterator find(Tick tick) const;
     void drop(Tick tick);
+
+    void clear() {
+        entries_.clear();
+        bytes_ = 0;
+    }
 
     const Entries& entries() const { return entries_; }
 
