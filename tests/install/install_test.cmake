@@ -106,6 +106,7 @@ file(WRITE "${recordings}/broken.twin" "not a recording")
 run("building with a broken recording" "${CMAKE_COMMAND}" --build "${work_dir}/outside")
 execute_process(
     COMMAND "${cmake_programs}/ctest" --test-dir "${work_dir}/outside" RESULT_VARIABLE result OUTPUT_VARIABLE output
+    ERROR_VARIABLE output
 )
 if(result EQUAL 0 OR NOT output MATCHES "1 tests failed out of 3")
     message(FATAL_ERROR "a broken recording passed as a test:\n${output}")
