@@ -70,7 +70,7 @@ Result<void> read_back_part(const RecoveredFile& file) {
 }
 
 /// Plays a part. Errors: those of open_recording and verify.
-Result<void> play_part(const Context& context, RecoveredFile& file) {
+Result<void> simulate_part(const Context& context, RecoveredFile& file) {
     auto recording = open_recording(context, file.beside->path());
     if (!recording) {
         return fail(recording.error());
@@ -158,7 +158,7 @@ Exit exit_for_recovery(const RecoverVerbOptions& options,
 }
 
 /// Keeps the files that hold something and takes the others back. Errors: io_error, and those of
-/// read_back_part and play_part.
+/// read_back_part and simulate_part.
 Result<std::vector<RecoveredFile>> finish_files(const Context& context,
                                                 const RecoverVerbOptions& options,
                                                 const replay::RecoverReport& report,
@@ -176,7 +176,7 @@ Result<std::vector<RecoveredFile>> finish_files(const Context& context,
             return fail(same.error());
         }
         if (options.verify) {
-            if (auto played = play_part(context, file); !played) {
+            if (auto played = simulate_part(context, file); !played) {
                 return fail(played.error());
             }
         }
