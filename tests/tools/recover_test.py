@@ -104,11 +104,7 @@ class RecoverTest(CommandTest):
     def test_behind_damage_a_keyframe_starts_a_recording_of_its_own(self):
         path, _ = self.record(ticks=6000)
         keyed = self.folder / "keyed.twin"
-        if run("keyframes", "--help").returncode != 0:
-            self.skipTest("no verb keyframes in this build")
-        done = run("keyframes", "add", path, "--every", "600", "--in-file", "-o", keyed)
-        if done.returncode != 0 or not keyed.exists():
-            self.skipTest("keyframes add has other options: " + done.stderr)
+        self.json("keyframes", "add", path, "--every", "600", "-o", keyed)
 
         def flip(data):
             data[len(data) // 2] ^= 4
@@ -130,8 +126,7 @@ class RecoverTest(CommandTest):
     def test_a_packed_recording_is_recovered_packed(self):
         path, _ = self.record(ticks=3000)
         packed = self.folder / "packed.twin"
-        if run("pack", path, "-o", packed).returncode != 0:
-            self.skipTest("no zstd in this build")
+        self.json("pack", path, "-o", packed)
         out = self.folder / "out.twin"
         answer = self.json("recover", packed, "-o", out, "--verify")
         self.assertEqual(out.read_bytes(), packed.read_bytes())
