@@ -47,7 +47,6 @@ class UsageTest(CommandTest):
             [],
             ["fly"],
             ["record"],
-            ["record", "marine"],
             ["play"],
             ["info", "a", "--loud"],
             ["verify", "x", "--jobs", "0"],
