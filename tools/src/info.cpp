@@ -77,7 +77,7 @@ Exit info(Context& context, const std::string& path) {
          {"final_hash", summary->final_hash ? Json(to_hex(*summary->final_hash)) : Json()},
          {"lost_ticks", json_integer(lost_ticks(*summary))},
          {"state", to_string(summary->state)},
-         {"defects", defects_json(*summary)}});
+         {"defects", defects_json(summary->defects)}});
     context.say(fmt::format("{}: {}{}, {} ticks ({}), {} bytes, {} chunks",
                             path,
                             to_string(summary->state),

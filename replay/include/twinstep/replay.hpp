@@ -15,5 +15,6 @@
 #include "twinstep/replay/reader.hpp"
 #include "twinstep/replay/recorder.hpp"
 #include "twinstep/replay/recover.hpp"
+#include "twinstep/replay/segments.hpp"
 #include "twinstep/replay/text.hpp"
 #include "twinstep/replay/writer.hpp"
