@@ -119,17 +119,10 @@ class RecoverTest(ProcessTest):
         self.assertFalse(out.exists())
         self.assertEqual(list(self.folder.glob("*.part")), [])
 
-    def test_behind_damage_a_keyframe_starts_a_recording_of_its_own(self):
-        path, _ = self.record(ticks=6000)
-        keyed = self.folder / "keyed.twin"
-        self.json("keyframes", "add", path, "--every", "600", "-o", keyed)
+    def flip_middle(self, data):
+        data[len(data) // 2] ^= 4
 
-        def flip(data):
-            data[len(data) // 2] ^= 4
-
-        bad = self.damaged(keyed, "bad.twin", flip)
-        out = self.folder / "out.twin"
-        answer = self.json("recover", bad, "-o", out, "--verify", code=3)
+    def judge_late_part(self, path, answer):
         self.assertEqual(len(answer["parts"]), 2)
         late = answer["parts"][1]
         name = pathlib.Path(late["file"])
@@ -138,8 +131,32 @@ class RecoverTest(ProcessTest):
         self.assertEqual(self.json("verify", name)["ticks"], late["ticks"])
         manifest = self.json("info", name)["manifest"]
         self.assertEqual(manifest["record.first_tick"], late["first_tick"])
-        source = self.json("info", path)["session"]
-        self.assertTrue(manifest["record.recovered_from"].startswith(source))
+        source = self.json("info", path)
+        self.assertTrue(manifest["record.recovered_from"].startswith(source["session"]))
+        self.assertEqual(self.json("info", name)["final_hash"], source["final_hash"])
+        # One chunk is lost, nothing else.
+        self.assertGreaterEqual(int(answer["kept_ticks"]), 6000 - 600)
+
+    def test_behind_damage_a_keyframe_starts_a_recording_of_its_own(self):
+        path, _ = self.record(ticks=6000)
+        keyed = self.folder / "keyed.twin"
+        self.json("keyframes", "add", path, "--every", 600, "-o", keyed)
+        bad = self.damaged(keyed, "bad.twin", self.flip_middle)
+        out = self.folder / "out.twin"
+        answer = self.json("recover", bad, "-o", out, "--verify", code=3)
+        if answer["source_state"] == "damaged" and len(answer["parts"]) == 1:
+            # The flip met a keyframe: nothing of the recording is lost.
+            self.assertEqual(answer["kept_ticks"], "6000")
+            return
+        self.judge_late_part(path, answer)
+
+    def test_a_keyframe_of_the_side_file_does_too(self):
+        path, _ = self.record("a.twin", ticks=6000)
+        self.json("keyframes", "add", path, "--every", 600)
+        bad = self.damaged(path, "bad.twin", self.flip_middle)
+        (self.folder / "bad.kf").write_bytes((self.folder / "a.kf").read_bytes())
+        out = self.folder / "out.twin"
+        self.judge_late_part(path, self.json("recover", bad, "-o", out, "--verify", code=3))
 
     def test_a_packed_recording_is_recovered_packed(self):
         path, _ = self.record(ticks=3000)
