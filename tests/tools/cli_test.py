@@ -54,7 +54,6 @@ class UsageTest(CommandTest):
             [],
             ["fly"],
             ["record"],
-            ["record", "marine"],
             ["play"],
             ["info", "a", "--loud"],
             ["verify", "x", "--jobs", "0"],
