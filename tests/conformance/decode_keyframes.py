@@ -4,7 +4,7 @@
 
     decode_keyframes.py FILE.twin [FILE.kf]
 
-Prints one JSON object a keyframe: tick, codec, base, sizes, and the names and sizes of its sections.
+Prints one JSON object a keyframe: tick, codec, base, sizes, names and sizes of its sections.
 Every state is hashed, section by section, and compared with its keyframe and with the recording.
 Exit codes: 0 every keyframe is good, 1 one is not, 2 usage, 6 there is none.
 """
