@@ -7,6 +7,7 @@
 #include "sources.hpp"
 
 #include "twinstep/replay/recorder.hpp"
+#include "twinstep/replay/signature.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ struct RecordOptions {
     std::optional<std::uint64_t> ticks;
     replay::Durability durability = replay::Durability::chunk;
     std::uint64_t free_bytes_min = 0;
+    std::string sign_key_file;
 };
 
 /// The session's set-up: the source's own, or the options'. An option that contradicts the source
@@ -136,10 +138,26 @@ Exit finish(Context& context,
     return Exit::done;
 }
 
+/// No key without a file for it.
+Result<std::shared_ptr<const replay::SigningKey>> read_signing_key(const std::string& path) {
+    if (path.empty()) {
+        return std::shared_ptr<const replay::SigningKey>();
+    }
+    auto key = replay::SigningKey::read(path);
+    if (!key) {
+        return fail(key.error());
+    }
+    return std::make_shared<const replay::SigningKey>(std::move(*key));
+}
+
 Exit record(Context& context, const RecordOptions& options) {
     auto session = open_session(context, options);
     if (!session) {
         return Context::refuse_option(session.error());
+    }
+    auto signing_key = read_signing_key(options.sign_key_file);
+    if (!signing_key) {
+        return Context::refuse(signing_key.error());
     }
     const auto now =
         std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -150,7 +168,8 @@ Exit record(Context& context, const RecordOptions& options) {
                    {"record.source", options.from}},
          .durability = options.durability,
          .when_full = replay::WhenFull::wait, // No clock drives this session.
-         .free_bytes_min = options.free_bytes_min});
+         .free_bytes_min = options.free_bytes_min,
+         .signing_key = std::move(*signing_key)});
     if (!recorder) {
         return Context::refuse(recorder.error());
     }
@@ -218,6 +237,10 @@ void declare_record(CLI::App& app, Context& context, Action& action) {
                     options->free_bytes_min,
                     "Stop recording, not the session, when fewer bytes are free on the disk")
         ->transform(whole_number(0, UINT64_MAX));
+    verb.add_option("--sign-key-file",
+                    options->sign_key_file,
+                    "Secret key, as keygen makes it: sign each chunk as it ends")
+        ->check(not_empty());
     verb.callback(
         [&action, options] { action = [options](Context& c) { return record(c, *options); }; });
 }

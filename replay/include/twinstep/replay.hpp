@@ -9,5 +9,6 @@
 #include "twinstep/replay/player.hpp"
 #include "twinstep/replay/reader.hpp"
 #include "twinstep/replay/recorder.hpp"
+#include "twinstep/replay/signature.hpp"
 #include "twinstep/replay/text.hpp"
 #include "twinstep/replay/writer.hpp"
