@@ -11,6 +11,10 @@
 #include <algorithm>
 #include <memory>
 
+#else
+
+#include <string>
+
 #endif
 
 namespace twinstep::replay {
@@ -87,9 +91,10 @@ Result<void> decompress(ByteView packed, const Expansion& expansion, Bytes& targ
 
 namespace {
 
-Error no_compression() {
-    return Error(
-        Errc::unsupported_version, "packed.content", "this program was built without zstd");
+Error no_compression(const char* what_helps) {
+    return Error(Errc::unsupported_version,
+                 "packed.content",
+                 std::string("this program was built without zstd: ") + what_helps);
 }
 
 } // namespace
@@ -99,14 +104,14 @@ bool has_compression() {
 }
 
 Result<void> compress(ByteView, int, Bytes&) {
-    return fail(no_compression());
+    return fail(no_compression("level 0 does without"));
 }
 
 Result<void> decompress(ByteView, const Expansion& expansion, Bytes&) {
     if (auto fine = check_expansion(expansion); !fine) {
         return fine;
     }
-    return fail(no_compression());
+    return fail(no_compression("unpack the recording with one that has it"));
 }
 
 #endif

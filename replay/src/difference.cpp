@@ -308,6 +308,18 @@ first_difference(Simulation& left, Simulation& right, Reader left_reader, Reader
     left_driver.add(left_frame);
     right_driver.add(right_frame);
     Difference difference;
+    // One that starts later is compared from there on.
+    while (left.tick() != right.tick()) {
+        const bool left_is_behind = left.tick() < right.tick();
+        const Result<Advance> advance = (left_is_behind ? left_driver : right_driver).advance(1);
+        if (!advance) {
+            return fail(advance.error());
+        }
+        (left_is_behind ? difference.ticks_left : difference.ticks_right) += advance->ticks;
+        if (advance->ticks == 0) {
+            return difference;
+        }
+    }
     while (true) {
         difference.state = compare_states(left, right);
         if (difference.state) {

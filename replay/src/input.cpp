@@ -84,6 +84,8 @@ public:
 
     std::uint64_t size() const override { return all_.size(); }
 
+    ByteView in_memory() const override { return all_; }
+
 private:
     ByteView all_;
     ByteView rest_;
@@ -116,10 +118,16 @@ std::unique_ptr<Input> memory_input(ByteView bytes) {
 
 Window::Window(std::unique_ptr<Input> input)
     : input_(std::move(input))
-    , buffer_(2 * record_bytes_max) {}
+    , memory_(input_->in_memory())
+    , buffer_(memory_.empty() ? 2 * record_bytes_max : 0) {}
 
 ByteView Window::peek(std::size_t size, std::error_code& error) {
     TWINSTEP_ASSERT(size <= frame_record_bytes_max);
+    if (!memory_.empty()) {
+        const auto start =
+            static_cast<std::size_t>(std::min<std::uint64_t>(position_, memory_.size()));
+        return memory_.subspan(start, std::min(size, memory_.size() - start));
+    }
     if (end_ - begin_ < size && !exhausted_) {
         buffer_.resize(std::max(buffer_.size(), 2 * size));
         std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
@@ -146,9 +154,13 @@ std::error_code Window::seek(std::uint64_t position) {
 }
 
 void Window::skip(std::size_t size) {
-    TWINSTEP_ASSERT(size <= end_ - begin_);
-    begin_ += size;
     position_ += size;
+    if (memory_.empty()) {
+        TWINSTEP_ASSERT(size <= end_ - begin_);
+        begin_ += size;
+    } else {
+        TWINSTEP_ASSERT(position_ <= memory_.size());
+    }
 }
 
 } // namespace twinstep::replay

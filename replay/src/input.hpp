@@ -23,6 +23,9 @@ public:
     virtual std::error_code seek(std::uint64_t offset) = 0;
     /// Size of the whole, if it can be told.
     virtual std::uint64_t size() const = 0;
+
+    /// All of it, if it lies in memory already; else nothing.
+    virtual ByteView in_memory() const { return {}; }
 };
 
 /// A file as it is. Errors: io_error.
@@ -32,7 +35,7 @@ Result<std::unique_ptr<Input>> open_input(const std::string& path);
 std::unique_ptr<Input> memory_input(ByteView bytes);
 
 /// The bytes from a position on, a bounded number at a time. Linear: a byte is moved at most once
-/// for every byte read.
+/// for every byte read, and never if it lies in memory.
 class Window {
 public:
     explicit Window(std::unique_ptr<Input> input);
@@ -54,6 +57,7 @@ public:
 
 private:
     std::unique_ptr<Input> input_;
+    ByteView memory_; ///< Of the input, if it lies there; the buffer is then empty.
     Bytes buffer_;
     std::size_t begin_ = 0;
     std::size_t end_ = 0;

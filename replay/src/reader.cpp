@@ -426,7 +426,7 @@ Result<Record> Reader::Impl::meet(Error error) {
     }
     error.detail += std::to_string(ticks) + " ticks before it are good";
     state = is_cut(error) ? FileState::truncated : FileState::damaged;
-    defects.push_back({error, first + ticks});
+    defects.push_back({error, first + ticks, place.chunk});
     const bool goes_on = mode == ReadMode::prefix || (mode == ReadMode::tail && is_cut(error));
     if (goes_on) {
         ended = true;
@@ -452,15 +452,15 @@ Result<Reader> Reader::open(const std::string& path, ReadMode mode) {
     if (!input) {
         return fail(input.error());
     }
-    auto impl = std::make_unique<Impl>(std::move(*input), mode, path);
-    if (auto started = impl->start(); !started) {
-        return fail(started.error());
-    }
-    return Reader(std::move(impl));
+    return from_input(std::move(*input), mode, path);
 }
 
 Result<Reader> Reader::from_memory(ByteView bytes, ReadMode mode, std::string name) {
-    auto impl = std::make_unique<Impl>(memory_input(bytes), mode, std::move(name));
+    return from_input(memory_input(bytes), mode, std::move(name));
+}
+
+Result<Reader> Reader::from_input(std::unique_ptr<Input> input, ReadMode mode, std::string name) {
+    auto impl = std::make_unique<Impl>(std::move(input), mode, std::move(name));
     if (auto started = impl->start(); !started) {
         return fail(started.error());
     }
@@ -541,6 +541,25 @@ Result<void> Reader::seek(const ChunkPlace& place) {
     return {};
 }
 
+Result<void> Reader::refresh() {
+    Impl& impl = *impl_;
+    if (impl.failure || impl.state == FileState::closed || impl.state == FileState::damaged) {
+        return {};
+    }
+    if (impl.packed != nullptr) {
+        impl.packed->set_origin(impl.packed->origin(impl.good_bytes));
+    }
+    // What was read of a record that was cut may have been cut back since.
+    if (const std::error_code error = impl.window.seek(impl.good_bytes)) {
+        return fail(
+            Error(Errc::io_error, "seek", error.message()).at(impl.good_bytes).in(impl.name));
+    }
+    impl.ended = false;
+    impl.state = FileState::open;
+    impl.defects.clear();
+    return {};
+}
+
 FileState Reader::state() const {
     return impl_->state;
 }
@@ -573,12 +592,29 @@ std::uint64_t Reader::bytes() const {
     return impl_->good_bytes;
 }
 
+std::uint64_t Reader::good_file_bytes() const {
+    return impl_->packed != nullptr ? impl_->packed->good_file_bytes(impl_->good_bytes)
+                                    : impl_->good_bytes;
+}
+
 const Hash128& Reader::chain() const {
     return impl_->chain;
 }
 
 std::uint64_t Reader::file_bytes() const {
     return impl_->window.input_size();
+}
+
+std::string verdict(const Defect& defect) {
+    if (is_cut(defect.error)) {
+        return defect.tick ? "truncated at tick " + std::to_string(defect.tick->value)
+                           : "truncated";
+    }
+    return defect.chunk ? "corrupt chunk " + std::to_string(*defect.chunk) : "damaged";
+}
+
+std::string to_string(const Defect& defect) {
+    return verdict(defect) + ": " + to_string(defect.error);
 }
 
 const char* to_string(FileState state) {

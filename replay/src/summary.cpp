@@ -32,8 +32,9 @@ Result<Summary> summarise_rest(Reader reader, std::uint64_t size) {
     summary.loss = reader.loss();
     summary.records = reader.records();
     summary.chunks = reader.chunks();
-    summary.good_bytes = reader.bytes();
-    summary.bytes = std::max(size, reader.bytes());
+    summary.is_packed = reader.is_packed();
+    summary.good_bytes = reader.good_file_bytes();
+    summary.bytes = std::max(size, summary.good_bytes);
     summary.chain = reader.chain();
     summary.defects = reader.defects();
     return summary;

@@ -199,8 +199,22 @@ OrderedJson record_line(const Record& record, const Reader& reader, const Export
 
 } // namespace
 
+std::string export_head(const Head& head) {
+    return head_line(head).dump();
+}
+
+std::string
+export_record(const Reader& reader, const Record& record, const ExportOptions& options) {
+    OrderedJson line = record_line(record, reader, options);
+    if (options.proofs) {
+        line["check"] = short_hex(record.check);
+    }
+    // Values that a simulation shows may be any bytes; everything else is UTF-8 already.
+    return line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
 Result<void> export_text(Reader& reader, const LineSink& sink, const ExportOptions& options) {
-    if (auto written = sink(head_line(reader.head()).dump()); !written) {
+    if (auto written = sink(export_head(reader.head())); !written) {
         return written;
     }
     while (true) {
@@ -211,13 +225,7 @@ Result<void> export_text(Reader& reader, const LineSink& sink, const ExportOptio
         if (record->kind == RecordKind::end) {
             return {};
         }
-        OrderedJson line = record_line(*record, reader, options);
-        if (options.proofs) {
-            line["check"] = short_hex(record->check);
-        }
-        // Values that a simulation shows may be any bytes; everything else is UTF-8 already.
-        const std::string text = line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-        if (auto written = sink(text); !written) {
+        if (auto written = sink(export_record(reader, *record, options)); !written) {
             return written;
         }
     }

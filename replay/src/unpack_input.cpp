@@ -5,6 +5,7 @@
 #include "compression.hpp"
 
 #include "twinstep/replay/errc.hpp"
+#include "twinstep/sim/hash.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -41,23 +42,6 @@ private:
     std::shared_ptr<Bytes> target_;
 };
 
-/// True if the rest of a file holds what shows that a length is wrong and the file is not cut.
-bool has_later_frame(ByteView rest) {
-    constexpr std::size_t front_bytes_max = 12; // of the record that is cut
-    constexpr std::size_t end_bytes = end_magic.size() + record_check_bytes;
-    const ByteView tail = rest.last(std::min(rest.size(), end_bytes));
-    const bool ends =
-        tail.size() == end_bytes &&
-        std::equal(end_magic.begin(), end_magic.end(), tail.begin(), [](auto a, auto b) {
-            return a == static_cast<std::uint8_t>(b);
-        });
-    Bytes marker;
-    ByteWriter(marker).u32(packed_marker);
-    const ByteView after = rest.subspan(std::min(rest.size(), front_bytes_max));
-    return ends ||
-           std::search(after.begin(), after.end(), marker.begin(), marker.end()) != after.end();
-}
-
 Head open_head(const Head& packed) {
     Head head = packed;
     head.incompatible &= ~feature::packed;
@@ -65,199 +49,6 @@ Head open_head(const Head& packed) {
 }
 
 } // namespace
-
-// --- the payload ---
-
-std::uint64_t raw_bytes(std::uint64_t ticks, std::uint64_t chunks, const GoodHead& head) {
-    const bool with_sections = (head.head.incompatible & feature::no_section_bytes) == 0;
-    const std::uint64_t sections = head.sections.size();
-    return ticks * (sizeof(std::uint32_t) + (with_sections ? sections : 0)) +
-           chunks * sizeof(Hash128) * (1 + sections);
-}
-
-void encode_packed_front(const PackedFrame& frame, Bytes& target) {
-    ByteWriter writer(target);
-    writer.u32(packed_marker);
-    writer.u8(static_cast<std::uint8_t>(frame.codec));
-    writer.u8(static_cast<std::uint8_t>(frame.layout));
-    writer.varint(frame.chunks);
-    writer.varint(frame.ticks);
-    writer.varint(frame.tail);
-    writer.varint(frame.content_bytes);
-}
-
-Result<PackedFrame> decode_packed(ByteView payload, const GoodHead& head) {
-    ByteReader reader(payload);
-    PackedFrame frame;
-    const std::uint32_t marker = reader.u32("packed.marker");
-    const std::uint8_t codec = reader.u8("packed.codec");
-    const std::uint8_t layout = reader.u8("packed.layout");
-    // Every tick and chunk has bytes that are not compressed, every other record bytes that are.
-    frame.chunks = static_cast<std::uint32_t>(reader.varint("packed.chunks", payload.size()));
-    frame.ticks = reader.varint("packed.ticks", payload.size());
-    frame.tail = static_cast<std::uint32_t>(reader.varint("packed.tail", packed_open_bytes_max));
-    frame.content_bytes = static_cast<std::size_t>(reader.varint("packed.size", content_bytes_max));
-    const bool with_sections = (head.head.incompatible & feature::no_section_bytes) == 0;
-    frame.hashes = reader.bytes(frame.ticks * sizeof(std::uint32_t), "packed.hashes");
-    frame.section_bytes =
-        reader.bytes(with_sections ? frame.ticks * head.sections.size() : 0, "packed.sections");
-    frame.chunk_hashes = reader.bytes(
-        frame.chunks * sizeof(Hash128) * std::uint64_t{1 + head.sections.size()}, "packed.states");
-    frame.content = reader.bytes(reader.remaining(), "packed.content");
-    if (!reader.ok()) {
-        const bool too_much = reader.error().code == SimErrc::limit_exceeded;
-        return fail(as(too_much ? Errc::limit_exceeded : Errc::corrupt_record, reader.error()));
-    }
-    const bool known_codec = codec <= static_cast<std::uint8_t>(ContentCodec::zstd);
-    const bool known_layout = layout <= static_cast<std::uint8_t>(ContentLayout::columns);
-    if (marker != packed_marker || !known_codec || !known_layout) {
-        return fail(bad_packed("packed.marker", "marker, codec or layout mean nothing").at(0));
-    }
-    frame.codec = static_cast<ContentCodec>(codec);
-    frame.layout = static_cast<ContentLayout>(layout);
-    if (frame.chunks == 0 && frame.tail == 0) {
-        return fail(bad_packed("packed.tail", "nothing is in it").at(0));
-    }
-    if (frame.codec == ContentCodec::stored && frame.content.size() != frame.content_bytes) {
-        return fail(bad_packed("packed.size", "not the bytes that are there").at(0));
-    }
-    return frame;
-}
-
-// --- PackedScanner ---
-
-Place PackedPosition::place(const SessionId& session, std::uint8_t tag) const {
-    if (tag == packed_tag) {
-        // From the other end, so that they never meet the numbers of other frames.
-        return {session, chunk, UINT32_MAX - tail};
-    }
-    return {session, chunk, is_frame_tag(tag) ? frame_record_first + frames : 0};
-}
-
-PackedScanner::PackedScanner(Window window, const GoodHead& head)
-    : window_(std::move(window))
-    , head_(head) {}
-
-std::error_code PackedScanner::seek(std::uint64_t file_offset, const PackedPosition& position) {
-    pending_ = 0;
-    position_ = position;
-    return window_.seek(file_offset);
-}
-
-Result<ByteView> PackedScanner::view_record() {
-    constexpr std::size_t front_bytes_max = 4; // a tag and a length of up to 1 MiB
-    const Result<ByteView> front = peek(window_, front_bytes_max);
-    if (!front || front->empty()) {
-        return front;
-    }
-    const auto cut = [this](ByteView rest) {
-        const std::uint64_t offset = window_.position();
-        if (has_later_frame(rest)) {
-            return fail(bad_packed("length", "the length is wrong").at(offset));
-        }
-        return fail(Error(Errc::truncated, "record", "the last record is not whole").at(offset));
-    };
-    ByteReader reader(*front, window_.position());
-    const bool is_frame = is_frame_tag(reader.u8("tag"));
-    const std::uint64_t length =
-        reader.varint("length", is_frame ? frame_payload_bytes_max : record_payload_bytes_max);
-    if (!reader.ok()) {
-        const Error error = reader.error();
-        if (error.code == SimErrc::truncated && front->size() < front_bytes_max) {
-            return cut(*front);
-        }
-        const bool too_long = error.code == SimErrc::limit_exceeded;
-        return fail(as(too_long ? Errc::limit_exceeded : Errc::corrupt_record, error));
-    }
-    const std::size_t size =
-        reader.offset() + static_cast<std::size_t>(length) + record_check_bytes;
-    const Result<ByteView> whole = peek(window_, size);
-    if (whole && whole->size() < size) {
-        return cut(*whole);
-    }
-    return whole;
-}
-
-Result<PackedRecord> PackedScanner::next() {
-    window_.skip(std::exchange(pending_, 0));
-    PackedRecord record;
-    record.offset = window_.position();
-    const Result<ByteView> view = view_record();
-    if (!view) {
-        return fail(view.error());
-    }
-    record.is_end = view->empty();
-    if (record.is_end) {
-        return record;
-    }
-    const ByteView checked = view->first(view->size() - record_check_bytes);
-    record.tag = static_cast<std::uint8_t>(checked[0]);
-    const std::uint32_t check = ByteReader(view->last(record_check_bytes)).u32("check");
-    const Place place = position_.place(head_.head.session, record.tag);
-    if (position_.trailer_seen) {
-        return fail(bad_packed("trailer", "bytes follow the trailer").at(record.offset));
-    }
-    if (check != record_check(place, checked, scratch_)) {
-        return fail(bad_packed("check", "the check is wrong").at(record.offset));
-    }
-    ByteReader reader(checked);
-    reader.u8("tag");
-    record.payload = reader.bytes(reader.varint("length"), "payload");
-    if (auto advanced = advance(record); !advanced) {
-        Error error = advanced.error();
-        const std::uint64_t offset =
-            record.offset + checked.size() - record.payload.size() + error.offset.value_or(0);
-        return fail(std::move(error).at(offset));
-    }
-    pending_ = view->size();
-    return record;
-}
-
-/// Finds a record's place right and goes on to the next one's.
-Result<void> PackedScanner::advance(PackedRecord& record) {
-    PackedPosition& now = position_;
-    if (record.tag == packed_tag) {
-        Result<PackedFrame> decoded = decode_packed(record.payload, head_);
-        if (!decoded) {
-            return fail(decoded.error());
-        }
-        record.frame = *decoded;
-        if (record.frame.chunks > UINT32_MAX - now.chunk ||
-            record.frame.tail > frame_record_first / 2 - now.tail) {
-            return fail(Error(Errc::limit_exceeded, "packed.chunks"));
-        }
-        const bool ends_chunk = record.frame.chunks > 0;
-        now.chunk += record.frame.chunks;
-        now.tail = (ends_chunk ? 0 : now.tail) + record.frame.tail;
-        now.frames = ends_chunk ? 0 : now.frames;
-        now.ticks += record.frame.ticks;
-        return {};
-    }
-    const bool with_changes = (head_.head.incompatible & feature::changes) != 0;
-    const bool is_frame = with_changes && is_frame_tag(record.tag);
-    if ((!is_frame && record.tag != trailer_tag) || now.tail != 0) {
-        return fail(bad_packed("tag", "this record cannot stand here"));
-    }
-    if (is_frame) {
-        // As many as fit between the numbers of frames and those of packed frames.
-        if (now.frames == frame_record_first / 2) {
-            return fail(Error(Errc::limit_exceeded, "frames"));
-        }
-        ++now.frames;
-        return {};
-    }
-    const Result<Trailer> trailer = decode_trailer(record.payload);
-    if (!trailer) {
-        return fail(trailer.error());
-    }
-    if (trailer->ticks != now.ticks || trailer->chunks != now.chunk) {
-        return fail(Error(Errc::corrupt_chunk, "trailer", "the file is not what its trailer says"));
-    }
-    now.trailer_seen = true;
-    return {};
-}
-
-// --- UnpackInput ---
 
 UnpackInput::UnpackInput(Window window, const GoodHead& head)
     : scanner_(std::move(window), head)
@@ -343,6 +134,16 @@ PackedOrigin UnpackInput::origin(std::uint64_t offset) const {
     return found;
 }
 
+std::uint64_t UnpackInput::good_file_bytes(std::uint64_t offset) const {
+    if (offset < writer_->bytes()) {
+        return origin(offset).file_offset;
+    }
+    if (defect_) {
+        return defect_start_;
+    }
+    return open_ ? open_->offset : scanner_.file_position();
+}
+
 void UnpackInput::remember() {
     // A reader's window holds no more than this, so it has left what ends before.
     constexpr std::uint64_t window_bytes_max = 2 * std::uint64_t{frame_record_bytes_max};
@@ -372,6 +173,7 @@ void UnpackInput::produce() {
             error.offset = offset;
         }
         defect_ = std::move(error);
+        defect_start_ = offset;
     }
 }
 
@@ -477,17 +279,25 @@ Result<void> UnpackInput::write_chunk_end() {
     if (open_chunks_ == open_->frame.chunks || writer_->chunk_ticks() == 0) {
         return fail(bad_packed("packed.chunks", "a chunk end that cannot be"));
     }
-    const std::size_t bytes = sizeof(Hash128) * (1 + section_count_);
-    ByteReader reader(open_->frame.chunk_hashes.subspan(open_chunks_ * bytes, bytes));
-    const auto read_hash_of = [&reader] {
+    const PackedFrame& open = open_->frame;
+    const std::size_t bytes = open.chunk_hashes.size() / open.chunks;
+    ByteReader reader(open.chunk_hashes.subspan(open_chunks_ * bytes, bytes));
+    const auto read_hash = [&reader] {
         const std::uint64_t low = reader.u64("packed.states");
         const std::uint64_t high = reader.u64("packed.states");
         return Hash128{low, high};
     };
-    const Hash128 state = read_hash_of();
+    Hash128 state = open.states_left_out ? Hash128{} : read_hash();
     section_hashes_.clear();
     for (std::size_t i = 0; i < section_count_; ++i) {
-        section_hashes_.push_back(read_hash_of());
+        section_hashes_.push_back(read_hash());
+    }
+    if (open.states_left_out) {
+        std::vector<SectionHash> sections;
+        for (const Hash128& hash : section_hashes_) {
+            sections.push_back({{}, hash});
+        }
+        state = combine_sections(writer_->next_tick(), sections);
     }
     ++open_chunks_;
     open_tail_ = 0;

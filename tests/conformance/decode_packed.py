@@ -13,6 +13,7 @@ from decode_twin import Cursor, require
 
 PACKED = 0x40
 PACKED_MARKER = bytes.fromhex("f650414b")
+COLUMNS, STATES_LEFT_OUT = 1, 2  # bits of the layout
 CONTENT_MAX, OPEN_MAX = 1 << 20, 4 << 20
 
 
@@ -136,7 +137,8 @@ class Content:
         cursor = Cursor(payload)
         require(cursor.take(4, "marker") == PACKED_MARKER, 0, "packed marker")
         codec, layout = cursor.number(1, "codec"), cursor.number(1, "layout")
-        require(codec <= 1 and layout <= 1, 4, "codec or layout")
+        require(codec <= 1 and layout <= 3, 4, "codec or layout")
+        self.state_bytes = 0 if layout & STATES_LEFT_OUT else 16
         self.chunks = cursor.varint("chunks", len(payload))
         self.ticks = cursor.varint("ticks", len(payload))
         self.tail = cursor.varint("tail", OPEN_MAX)
@@ -144,14 +146,15 @@ class Content:
         require(self.chunks or self.tail, 0, "an empty packed frame")
         self.hashes = Cursor(cursor.take(4 * self.ticks, "hashes"))
         self.section_bytes = Cursor(cursor.take(form.section_bytes * self.ticks, "sections"))
-        self.states = Cursor(cursor.take(16 * (1 + form.sections) * self.chunks, "states"))
+        self.end_bytes = self.state_bytes + 16 * form.sections
+        self.states = Cursor(cursor.take(self.end_bytes * self.chunks, "states"))
         stored = cursor.take(len(payload) - cursor.at, "content")
         require(size <= 1000 * len(payload) + 999, 0, "content grows too much")
         content = unzip(stored, size) if codec else stored
         require(len(content) == size, 0, "content size")
         self.cursor = Cursor(content)
         start = len(form.out)
-        (self.columns if layout else self.rows)()
+        (self.columns if layout & COLUMNS else self.rows)()
         self.cursor.finish("content")
         for part in (self.hashes, self.section_bytes, self.states):
             part.finish("raw part")
@@ -162,7 +165,13 @@ class Content:
         return self.hashes.take(4, "hash") + sections
 
     def end(self):
-        self.form.chunk_end(self.states.take(16 * (1 + self.form.sections), "states"))
+        hashes = self.states.take(self.end_bytes, "states")
+        if not self.state_bytes:
+            after = self.form.first + self.form.ticks
+            hashes = (
+                bytes.fromhex(decode_twin.digest("twinstep.state", after, hashes))[::-1] + hashes
+            )
+        self.form.chunk_end(hashes)
 
     def rows(self):
         cursor, form = self.cursor, self.form

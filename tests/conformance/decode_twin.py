@@ -176,6 +176,7 @@ TICK, CHUNK_END, TRAILER, CHANGES, LOSS = 1, 2, 3, 4, 0x43
 CHANGES_FEATURE, LATE_START, NO_SECTION_BYTES, PACKED_FEATURE = 1, 2, 4, 8
 KNOWN_FEATURES = CHANGES_FEATURE | LATE_START | NO_SECTION_BYTES | PACKED_FEATURE
 FRAME_RECORDS = 1 << 31
+LOSS = 0x43
 
 
 class Recording:
@@ -186,8 +187,7 @@ class Recording:
         self.chunk_ticks = 0
         self.chunk_start = 0
         self.last_chunk_end = 0
-        self.frames = self.frame_bytes = 0
-        self.lost = 0
+        self.frames = self.frame_bytes = self.lost = 0
         self.before = None
         self.closed = False
 
@@ -295,7 +295,7 @@ class Recording:
         elif frame:
             require(self.record == 0, start, "a frame stands inside a chunk")
             if tag == LOSS:
-                self.loss(payload, payload_at)
+                self.loss(Cursor(payload, payload_at))
             line = self.unknown(inner, tag)
             self.frames += 1
             self.frame_bytes += cursor.at - start
@@ -319,24 +319,24 @@ class Recording:
             return self.tick(cursor, tag)
         return self.unknown(cursor, tag)
 
-    def loss(self, payload, at):
-        cursor = Cursor(payload, at)
-        first, ticks = cursor.varint("first", (1 << 63) - 1), cursor.varint("ticks", (1 << 63) - 1)
-        cursor.number(1, "reason")
-        cursor.finish("loss")
-        require(ticks > 0 and self.lost == 0, at, "ticks of a loss")
-        require(first == self.first + self.ticks, at, "a loss follows the last tick")
-        self.lost = ticks
-
     def unknown(self, cursor, tag):
         payload = cursor.take(len(cursor.data), "payload")
         return {"type": "record", "tag": tag, "payload": payload.hex()}
 
+    def loss(self, cursor):
+        first = cursor.varint("loss.first", (1 << 63) - 1)
+        require(first == self.first + self.ticks, cursor.base, "the loss does not follow")
+        require(not self.lost, cursor.base, "a second loss")
+        self.lost = cursor.varint("loss.ticks", (1 << 63) - 1)
+        require(self.lost >= 1, cursor.base, "a loss of nothing")
+        cursor.number(1, "loss.reason")
+        cursor.finish("loss")
+
     def tick(self, cursor, tag):
+        require(not self.lost, cursor.base, "a tick follows a loss")
         hash32 = cursor.number(4, "hash")
         no_bytes = self.features & NO_SECTION_BYTES
         sections = cursor.take(0 if no_bytes else len(self.names), "sections")
-        require(self.lost == 0, cursor.base, "a tick follows a loss")
         expected = str(self.first + self.ticks)
         if tag == CHANGES:
             require(self.before is not None, cursor.base, "a chunk begins with changes")

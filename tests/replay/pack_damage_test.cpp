@@ -40,8 +40,7 @@ Bytes hostile_file(const PackedFrame& frame, ByteView content) {
     encode_head(head.head, file);
     Bytes payload;
     encode_packed_front(frame, payload);
-    payload.resize(payload.size() +
-                   static_cast<std::size_t>(raw_bytes(frame.ticks, frame.chunks, head)));
+    payload.resize(payload.size() + static_cast<std::size_t>(raw_bytes(frame, head)));
     ByteWriter(payload).bytes(content);
     append_frame(file, payload);
     return file;
@@ -102,6 +101,11 @@ TEST_CASE("a packed file cut at any byte keeps the frames before the cut",
         const auto summary = check_packed(cut);
         REQUIRE(summary);
         REQUIRE(summary->state == outcome.state);
+        const auto read = summarise(cut);
+        REQUIRE(read->bytes == size);
+        REQUIRE(read->good_bytes == summary->good_bytes);
+        REQUIRE(read->good_bytes <= size);
+        REQUIRE((read->good_bytes == size) == (outcome.state == FileState::open));
         REQUIRE((outcome.state == FileState::open || outcome.state == FileState::truncated));
         REQUIRE(summary->ticks == outcome.ticks);
         REQUIRE(outcome.ticks >= ticks_before);
@@ -137,6 +141,9 @@ TEST_CASE("every flipped bit of a packed file is found by both readers", "[repla
             REQUIRE(summary);
             REQUIRE(summary->state == FileState::damaged);
             REQUIRE(summary->ticks == outcome.ticks);
+            const auto read = summarise(bad);
+            REQUIRE(read->good_bytes == summary->good_bytes);
+            REQUIRE(read->good_bytes <= bit / 8);
         }
         bad[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     }
@@ -148,7 +155,7 @@ TEST_CASE("frames of a packed file cannot change places", "[replay][fault][pack]
     PackedFrame frame = good_frame(content.size());
     Bytes payload;
     encode_packed_front(frame, payload);
-    payload.resize(payload.size() + static_cast<std::size_t>(raw_bytes(2, 1, head)));
+    payload.resize(payload.size() + static_cast<std::size_t>(raw_bytes(frame, head)));
     ByteWriter(payload).bytes(content);
     Bytes file;
     encode_head(head.head, file);
@@ -205,6 +212,7 @@ TEST_CASE("sizes and columns that lie are refused", "[replay][fault][pack]") {
         CHECK(error.offset);
         // The frame itself is whole: only unpacking finds such a lie.
         CHECK_FALSE(check_packed(file)->defect);
+        CHECK(summarise(file)->good_bytes == Reader::from_memory(file)->bytes());
     }
     PackedFrame frame = good_frame(good.size() + 1);
     CHECK(verdict_of(hostile_file(frame, good)).field == "packed.size");
@@ -217,6 +225,16 @@ TEST_CASE("sizes and columns that lie are refused", "[replay][fault][pack]") {
     frame = good_frame(good.size());
     frame.tail = 1;
     CHECK(verdict_of(hostile_file(frame, good)).field == "packed.ticks");
+    frame = good_frame(good.size());
+    frame.states_left_out = true;
+    CHECK(read_all(hostile_file(frame, good)).ticks == 2);
+    // Not room for the hashes that are said to be there; a layout that means nothing.
+    frame.states_left_out = false;
+    frame.chunks = 2;
+    CHECK(verdict_of(hostile_file(frame, good)).code == Errc::corrupt_record);
+    frame = good_frame(good.size());
+    frame.layout = static_cast<ContentLayout>(4);
+    CHECK(verdict_of(hostile_file(frame, good)).field == "packed.marker");
 }
 
 TEST_CASE("compressed content cannot grow beyond what is declared", "[replay][fault][pack]") {

@@ -7,6 +7,7 @@
 #include "test_random.hpp"
 
 #include "twinstep/replay/pack.hpp"
+#include "twinstep/sim/hash.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -99,9 +100,14 @@ struct TestRecording {
         REQUIRE(written);
     }
 
-    void end_chunk() {
-        const std::vector<Hash128> hashes(3, Hash128{++counter, 99});
-        REQUIRE(writer->write_chunk_end({counter, 2}, hashes));
+    /// With a state hash that is made of the section hashes, as a simulation's is, or any other.
+    void end_chunk(bool made = false) {
+        const Hash128 section{++counter, 99};
+        const std::vector<Hash128> hashes(3, section);
+        const std::vector<SectionHash> sections(3, SectionHash{{}, section});
+        const Hash128 state =
+            made ? combine_sections(writer->next_tick(), sections) : Hash128{counter, 2};
+        REQUIRE(writer->write_chunk_end(state, hashes));
     }
 
     Bytes close() {
@@ -127,12 +133,13 @@ inline Bytes random_recording(TestRandom& random) {
     }
     TestRecording recording(head);
     Writer& writer = *recording.writer;
+    const bool made = random.below(2) == 0;
     std::size_t slots = random.below(6);
     for (std::size_t steps = random.below(120); steps > 0; --steps) {
         switch (random.below(12)) {
         case 0:
             if (writer.chunk_ticks() > 0) {
-                recording.end_chunk();
+                recording.end_chunk(made || random.below(4) == 0);
             }
             break;
         case 1:
@@ -157,7 +164,7 @@ inline Bytes random_recording(TestRandom& random) {
         }
     }
     if (writer.chunk_ticks() > 0 && random.below(2) == 0) {
-        recording.end_chunk();
+        recording.end_chunk(made);
     }
     return writer.chunk_records() == 0 && random.below(2) == 0 ? recording.close()
                                                                : recording.file();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Packing and unpacking: nothing is lost, and a packed file is read like its open form.
 #include "pack_support.hpp"
+#include "packed_frame.hpp"
 
 #include "twinstep/sim/hash.hpp"
 
@@ -45,8 +46,39 @@ TEST_CASE("whatever can be recorded can be packed and unpacked", "[replay][prope
         REQUIRE(summary->ticks == whole.ticks);
         REQUIRE(summary->chunks == report.chunks);
         REQUIRE(summary->good_bytes == packed.size());
+        const auto read = summarise(packed);
+        REQUIRE(read);
+        REQUIRE(read->is_packed);
+        REQUIRE(read->bytes == packed.size());
+        REQUIRE(read->good_bytes == packed.size());
+        REQUIRE(read->records == whole.records.size());
         // To pack what is packed changes nothing.
         REQUIRE(unpack_bytes(pack_bytes(packed)) == open);
+    }
+}
+
+TEST_CASE("state hashes that follow from section hashes are not stored", "[replay][unit][pack]") {
+    for (const int others : {0, 1, 3}) {
+        TestRandom random(8);
+        TestRecording recording;
+        for (int chunk = 0; chunk < 10; ++chunk) {
+            recording.tick(random_tick(random, recording.writer->next_tick(), 1));
+            recording.end_chunk(chunk >= others);
+        }
+        const Bytes open = recording.close();
+        const Bytes packed = pack_bytes(open);
+        CHECK(unpack_bytes(packed) == open);
+        const auto reader = Reader::from_memory(packed);
+        const std::size_t start = static_cast<std::size_t>(reader->bytes());
+        ByteReader frame(ByteView(packed).subspan(start));
+        frame.u8("tag");
+        const ByteView payload = frame.bytes(frame.varint("length"), "payload");
+        GoodHead head{reader->head(), reader->sections(), {}};
+        const auto decoded = decode_packed(payload, head);
+        REQUIRE(decoded);
+        // One that says something of its own keeps all in its frame.
+        CHECK(decoded->states_left_out == (others == 0));
+        CHECK(decoded->chunk_hashes.size() == 10 * 16 * (others == 0 ? 3 : 4));
     }
 }
 

@@ -27,6 +27,8 @@ VERBS = [
     "keygen",
     "sign",
     "check-signature",
+    "recover",
+    "follow",
     "diff",
     "state",
     "timing",
@@ -304,7 +306,7 @@ class FilesTest(CommandTest):
         path, _ = self.record()
         before = path.read_bytes()
         other, _ = self.record("b.twin")
-        self.refused("pack", path, "-o", path, code=1, mentions=[path, "same file"])
+        self.refused("pack", path, "-o", path, code=1, mentions=[path, "exist"])
         self.refused("pack", path, "-o", other, code=1, mentions=[other, "exist"])
         self.refused("unpack", path, "-o", other, code=1, mentions=[other, "exist"])
         self.refused("pack", path, "-o", self.folder / "x.twin", "--level", "23", code=2)

@@ -4,10 +4,10 @@
 
 Usage: examples_test.py TWINSTEP PAGE
 
-An example is a block that begins with ```console. A line "$ COMMAND" is run by bash, with `twinstep`
-on its path; the lines up to the next command are all it prints, on both streams. "..." stands for
-anything within a line, a line "..." for any number of lines. A command that ends with another code
-than 0 says so in a last line "[exit N]".
+An example is a block that begins with ```console. A line "$ COMMAND" is run by bash, which finds
+`twinstep`; the lines up to the next command are all it prints, on both streams. "..." stands for
+anything in a line, a line "..." for any number of lines. A command that ends with another code than
+0 says so in a last line "[exit N]".
 """
 
 import os

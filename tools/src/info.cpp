@@ -4,9 +4,12 @@
 #include "options.hpp"
 #include "recordings.hpp"
 
+#include "twinstep/replay/pack.hpp"
+
 #include <fmt/format.h>
 
 #include <memory>
+#include <vector>
 
 namespace twinstep::tools {
 
@@ -25,9 +28,9 @@ std::string duration(const Manifest& manifest, std::uint64_t ticks) {
                            static_cast<double>(num));
 }
 
-Json defects_json(const replay::Summary& summary) {
+Json defects_json(const std::vector<replay::Defect>& defects) {
     Json list = Json::array();
-    for (const replay::Defect& defect : summary.defects) {
+    for (const replay::Defect& defect : defects) {
         list.push_back(to_json(defect));
     }
     return list;
@@ -67,15 +70,18 @@ Exit info(Context& context, const std::string& path) {
          {"manifest", manifest},
          {"session", replay::to_hex(summary->head.session)},
          {"ticks", json_integer(summary->ticks)},
+         {"packed", summary->is_packed},
          {"bytes", json_integer(summary->bytes)},
          {"chunks", json_integer(summary->chunks)},
          {"chain", to_hex(summary->chain)},
          {"final_hash", summary->final_hash ? Json(to_hex(*summary->final_hash)) : Json()},
          {"lost_ticks", json_integer(lost_ticks(*summary))},
-         {"state", to_string(summary->state)}});
-    context.say(fmt::format("{}: {}, {} ticks ({}), {} bytes, {} chunks",
+         {"state", to_string(summary->state)},
+         {"defects", defects_json(summary->defects)}});
+    context.say(fmt::format("{}: {}{}, {} ticks ({}), {} bytes, {} chunks",
                             path,
                             to_string(summary->state),
+                            summary->is_packed ? ", packed" : "",
                             summary->ticks,
                             duration(summary->head.manifest, summary->ticks),
                             summary->bytes,
@@ -93,12 +99,13 @@ Exit check(Context& context, const std::string& path) {
         return Context::refuse(summary.error());
     }
     context.print({{"file", path},
+                   {"checked", "records"},
                    {"records", json_integer(summary->records)},
                    {"chunks", json_integer(summary->chunks)},
                    {"ticks", json_integer(summary->ticks)},
                    {"lost_ticks", json_integer(lost_ticks(*summary))},
                    {"state", to_string(summary->state)},
-                   {"defects", defects_json(*summary)}});
+                   {"defects", defects_json(summary->defects)}});
     context.say(fmt::format("{}: {}, {} records in {} chunks, {} defects",
                             path,
                             to_string(summary->state),
@@ -106,6 +113,41 @@ Exit check(Context& context, const std::string& path) {
                             summary->chunks,
                             summary->defects.size()));
     return exit_for(path, *summary);
+}
+
+/// A packed file by its frames: in a fraction of the time, but what is in them is not read.
+Exit check_frames(Context& context, const std::string& path) {
+    const auto reader = open_reader(path);
+    if (!reader) {
+        return Context::refuse(reader.error());
+    }
+    if (!reader->is_packed()) {
+        return Context::refuse_option(
+            Error(SimErrc::bad_setup, "--frames-only", path + " is not packed: check it without"));
+    }
+    const auto summary = replay::check_packed(path);
+    if (!summary) {
+        return Context::refuse(summary.error());
+    }
+    std::vector<replay::Defect> defects;
+    if (summary->defect) {
+        defects.push_back({*summary->defect, {}});
+    }
+    context.print({{"file", path},
+                   {"checked", "frames"},
+                   {"records", Json()},
+                   {"packed_frames", json_integer(summary->packed_frames)},
+                   {"chunks", json_integer(summary->chunks)},
+                   {"ticks", json_integer(summary->ticks)},
+                   {"state", to_string(summary->state)},
+                   {"defects", defects_json(defects)}});
+    context.say(fmt::format("{}: {}, {} packed frames of {} chunks, {} defects; none was unpacked",
+                            path,
+                            to_string(summary->state),
+                            summary->packed_frames,
+                            summary->chunks,
+                            defects.size()));
+    return exit_for_state(path, summary->state, defects);
 }
 
 } // namespace
@@ -129,7 +171,16 @@ void declare_check(CLI::App& app, Context& context, Action& action) {
                                   "twinstep check bot.twin");
     auto path = std::make_shared<std::string>();
     verb.add_option("file", *path, "Recording")->required()->check(not_empty());
-    verb.callback([&action, path] { action = [path](Context& c) { return check(c, *path); }; });
+    auto frames_only = std::make_shared<bool>(false);
+    verb.add_flag(
+        "--frames-only",
+        *frames_only,
+        "Of a packed file: its bytes, at the speed of memory, and not what they unpack to");
+    verb.callback([&action, path, frames_only] {
+        action = [path, only = *frames_only](Context& c) {
+            return only ? check_frames(c, *path) : check(c, *path);
+        };
+    });
 }
 
 } // namespace twinstep::tools

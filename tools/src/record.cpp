@@ -6,6 +6,7 @@
 #include "options.hpp"
 #include "sources.hpp"
 
+#include "twinstep/replay/names.hpp"
 #include "twinstep/replay/recorder.hpp"
 #include "twinstep/replay/signature.hpp"
 
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 
 namespace twinstep::tools {
@@ -98,7 +100,7 @@ Result<Session> open_session(const Context& context, const RecordOptions& option
 }
 
 Exit finish(Context& context,
-            const RecordOptions& options,
+            const std::string& path,
             Session& session,
             replay::Recorder& recorder,
             const LoopReport& loop) {
@@ -108,7 +110,7 @@ Exit finish(Context& context,
         return Context::refuse(closed.error());
     }
     const std::string final_hash = to_hex(session.simulation->hash().state);
-    context.print({{"file", options.output},
+    context.print({{"file", path},
                    {"ticks", json_integer(status.ticks)},
                    {"final_hash", final_hash},
                    {"chain", to_hex(status.chain)},
@@ -118,7 +120,7 @@ Exit finish(Context& context,
                    {"loss", session.opened.loss}});
     context.say(fmt::format(
         "{}: {} ticks, {} bytes, {} frames, {} ticks dropped by the timer, final hash {}",
-        options.output,
+        path,
         status.ticks,
         status.bytes,
         loop.frames,
@@ -132,7 +134,7 @@ Exit finish(Context& context,
         return Exit::loss;
     }
     if (status.ticks == 0) {
-        Context::note(fmt::format("{}: no tick was recorded", options.output));
+        Context::note(fmt::format("{}: no tick was recorded", path));
         return Exit::nothing_checked;
     }
     return Exit::done;
@@ -150,37 +152,75 @@ Result<std::shared_ptr<const replay::SigningKey>> read_signing_key(const std::st
     return std::make_shared<const replay::SigningKey>(std::move(*key));
 }
 
+/// True if a file in this directory is meant, whose name is ours to choose.
+bool names_directory(const std::string& output) {
+    std::error_code ignored;
+    return output.empty() || output.ends_with('/') ||
+           std::filesystem::is_directory(std::u8string(output.begin(), output.end()), ignored);
+}
+
+/// A recorder and where it records to.
+struct OpenedRecorder {
+    std::string path;
+    replay::Recorder recorder;
+};
+
+/// Errors: those of Recorder::create and create_named_recording.
+Result<OpenedRecorder> create_recorder(const RecordOptions& options, Simulation& simulation) {
+    const auto now =
+        std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+    auto signing_key = read_signing_key(options.sign_key_file);
+    if (!signing_key) {
+        return fail(signing_key.error());
+    }
+    replay::RecorderOptions wanted{
+        .notes = {{"record.created_utc", fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(now))},
+                  {"record.source", options.from}},
+        .durability = options.durability,
+        .when_full = replay::WhenFull::wait, // No clock drives this session.
+        .free_bytes_min = options.free_bytes_min,
+        .signing_key = std::move(*signing_key)};
+    std::string path = options.output;
+    Result<replay::Recorder> recorder = fail(Error());
+    if (names_directory(options.output)) {
+        auto named = replay::create_named_recording(options.output, now.time_since_epoch().count());
+        if (!named) {
+            return fail(named.error());
+        }
+        path = named->path;
+        wanted.session = named->session;
+        recorder = replay::Recorder::create(std::move(named->sink), path, simulation, wanted);
+        if (!recorder) {
+            std::error_code ignored;
+            std::filesystem::remove(std::u8string(path.begin(), path.end()), ignored);
+        }
+    } else {
+        recorder = replay::Recorder::create(path, simulation, wanted);
+    }
+    if (!recorder) {
+        return fail(recorder.error());
+    }
+    return OpenedRecorder{std::move(path), std::move(*recorder)};
+}
+
 Exit record(Context& context, const RecordOptions& options) {
     auto session = open_session(context, options);
     if (!session) {
         return Context::refuse_option(session.error());
     }
-    auto signing_key = read_signing_key(options.sign_key_file);
-    if (!signing_key) {
-        return Context::refuse(signing_key.error());
+    auto opened = create_recorder(options, *session->simulation);
+    if (!opened) {
+        return Context::refuse(opened.error());
     }
-    const auto now =
-        std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-    auto recorder = replay::Recorder::create(
-        options.output,
-        *session->simulation,
-        {.notes = {{"record.created_utc", fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(now))},
-                   {"record.source", options.from}},
-         .durability = options.durability,
-         .when_full = replay::WhenFull::wait, // No clock drives this session.
-         .free_bytes_min = options.free_bytes_min,
-         .signing_key = std::move(*signing_key)});
-    if (!recorder) {
-        return Context::refuse(recorder.error());
-    }
+    replay::Recorder& recorder = opened->recorder;
     Driver driver(*session->simulation, *session->opened.source);
-    driver.add(*recorder);
+    driver.add(recorder);
     const auto loop = run_loop(driver, session->cadence, {.ticks_max = session->ticks_max});
     if (!loop) {
-        static_cast<void>(recorder->close());
+        static_cast<void>(recorder.close());
         return Context::refuse(loop.error());
     }
-    return finish(context, options, *session, *recorder, *loop);
+    return finish(context, opened->path, *session, recorder, *loop);
 }
 
 /// All forms of sources that any of the games takes.
@@ -204,8 +244,10 @@ void declare_record(CLI::App& app, Context& context, Action& action) {
                                   "twinstep record marine -o bot.twin --from bot:7 --ticks 2100");
     auto options = std::make_shared<RecordOptions>();
     verb.add_option("game", options->game, "Game id; see the verb games")->required();
-    verb.add_option("-o,--output", options->output, "File to create; it must not exist")
-        ->required()
+    verb.add_option("-o,--output",
+                    options->output,
+                    "File to create, which must not exist, or a directory, where it gets a name of "
+                    "its time and session; default: the current one")
         ->check(not_empty());
     verb.add_option("--from",
                     options->from,

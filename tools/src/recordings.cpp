@@ -97,7 +97,7 @@ Exit exit_for_state(const std::string& path,
                     replay::FileState state,
                     const std::vector<replay::Defect>& defects) {
     for (const replay::Defect& defect : defects) {
-        Context::note(to_string(defect.error));
+        Context::note(to_string(defect));
     }
     if (state == replay::FileState::open) {
         Context::note(fmt::format(
@@ -111,11 +111,13 @@ void note_other_build(const std::string& path) {
 }
 
 Json to_json(const replay::Defect& defect) {
-    Json object{{"what", defect.error.code.message()},
+    Json object{{"verdict", verdict(defect)},
+                {"what", defect.error.code.message()},
                 {"field", defect.error.field},
                 {"detail", defect.error.detail}};
     object["offset"] = defect.error.offset ? Json(json_integer(*defect.error.offset)) : Json();
     object["tick"] = defect.tick ? Json(json_integer(defect.tick->value)) : Json();
+    object["chunk"] = defect.chunk ? Json(json_integer(*defect.chunk)) : Json();
     return object;
 }
 

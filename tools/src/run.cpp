@@ -132,6 +132,8 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     declare_keygen(app, context, action);
     declare_sign(app, context, action);
     declare_check_signature(app, context, action);
+    declare_recover(app, context, action);
+    declare_follow(app, context, action);
     declare_diff(app, context, action);
     declare_state(app, context, action);
     declare_timing(app, context, action);

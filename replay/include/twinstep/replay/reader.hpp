@@ -37,9 +37,17 @@ const char* to_string(FileState state);
 
 /// Something that is wrong with a file.
 struct Defect {
-    Error error;              ///< With file, byte offset and field.
-    std::optional<Tick> tick; ///< First tick that is lost to it, if known.
+    Error error;                                       ///< With file, byte offset and field.
+    std::optional<Tick> tick;                          ///< First tick that is lost to it, if known.
+    std::optional<std::uint32_t> chunk = std::nullopt; ///< Number of the chunk that it is in.
 };
+
+/// One line: "truncated at tick T" or "corrupt chunk N", and what exactly is wrong.
+std::string to_string(const Defect& defect);
+/// The first words of that.
+std::string verdict(const Defect& defect);
+
+class Input;
 
 enum class RecordKind : std::uint8_t {
     tick, ///< Of either form; its tag tells which.
@@ -139,6 +147,9 @@ public:
     static Result<Reader>
     from_memory(ByteView bytes, ReadMode mode = ReadMode::tail, std::string name = "memory");
 
+    /// Inner part of the module: the same from any input.
+    static Result<Reader> from_input(std::unique_ptr<Input> input, ReadMode mode, std::string name);
+
     Reader(Reader&&) noexcept;
     Reader& operator=(Reader&&) noexcept;
     ~Reader();
@@ -164,6 +175,11 @@ public:
     /// if it had read up to there. Errors: io_error; an earlier error stays.
     Result<void> seek(const ChunkPlace& place);
 
+    /// Lets next() see what the file has now, also after it has answered `end`. What was handed out
+    /// stays; a record that was cut is looked at again. Does nothing after the trailer or an error.
+    /// Errors: io_error.
+    Result<void> refresh();
+
     /// Before next() has answered `end` or failed: open.
     FileState state() const;
     /// What was found wrong so far; at most one, because nothing after it can be trusted.
@@ -173,9 +189,12 @@ public:
     Tick next_tick() const;      ///< Tick of the next tick record, if there is one.
     /// What the file says is missing after its last tick, once it was read.
     const std::optional<Loss>& loss() const;
-    std::uint64_t records() const;    ///< Good records so far, of any kind.
-    std::uint64_t chunks() const;     ///< Good chunk ends so far.
-    std::uint64_t bytes() const;      ///< Good bytes so far, head included.
+    std::uint64_t records() const; ///< Good records so far, of any kind.
+    std::uint64_t chunks() const;  ///< Good chunk ends so far.
+    std::uint64_t bytes() const;   ///< Good bytes so far, head included.
+    /// Good bytes of the file as it lies there: bytes(), but of a packed file up to its last frame
+    /// of which everything was read.
+    std::uint64_t good_file_bytes() const;
     const Hash128& chain() const;     ///< Digest of the last good chunk, or of the head.
     std::uint64_t file_bytes() const; ///< Size of the file when it was opened; 0 if unknown.
 
@@ -189,12 +208,13 @@ private:
 struct Summary {
     Head head;
     std::vector<std::string> sections;
+    bool is_packed = false; ///< Then `head` and `records` are those of the open form.
     FileState state = FileState::closed;
     std::uint64_t ticks = 0;   ///< Good ticks.
     std::optional<Loss> loss;  ///< Of the ticks after them.
     std::uint64_t records = 0; ///< Good records, of any kind.
     std::uint64_t chunks = 0;
-    std::uint64_t good_bytes = 0;      ///< Up to the end of the last good record.
+    std::uint64_t good_bytes = 0;      ///< Up to the end of the last good record or packed frame.
     std::uint64_t bytes = 0;           ///< Size of the file.
     Hash128 chain;                     ///< Digest of the last good chunk, or of the head.
     std::optional<Hash128> final_hash; ///< State hash of the last chunk end, if it ends the file.

@@ -33,6 +33,11 @@ using LineSink = std::function<Result<void>(std::string_view line)>;
 /// Writes a recording as text. Errors: the reader's, and those of `sink`.
 Result<void> export_text(Reader& reader, const LineSink& sink, const ExportOptions& options = {});
 
+/// One line of it: the head, or a record that the reader has just handed out, which is not the end.
+std::string export_head(const Head& head);
+std::string
+export_record(const Reader& reader, const Record& record, const ExportOptions& options = {});
+
 struct ImportOptions {
     /// Ignore `check`, `digest` and `previous` where they are given and compute them anew.
     bool recompute = false;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What a search over inputs holds in memory.
+#pragma once
+
+#include "edit_copy.hpp"
+
+#include "twinstep/replay/bisect.hpp"
+
+#include <vector>
+
+namespace twinstep::replay {
+
+struct RecordedInputs::Impl {
+    Survey survey;
+    Setup setup;
+    Bytes start;   ///< Snapshot of a late start's first state; else empty.
+    Bytes neutral; ///< Input of a player who does nothing.
+    bool build_differs = false;
+    std::vector<std::uint64_t> offsets; ///< Of each tick's frame; one more for the end.
+    Bytes frames;                       ///< Their encodings.
+    std::vector<InputAtom> atoms;
+
+    ByteView frame(Tick tick) const {
+        const auto index = static_cast<std::size_t>(tick.value - survey.first.value);
+        const auto begin = static_cast<std::size_t>(offsets[index]);
+        return ByteView(frames).subspan(begin,
+                                        static_cast<std::size_t>(offsets[index + 1]) - begin);
+    }
+};
+
+} // namespace twinstep::replay
