@@ -35,5 +35,6 @@ install(
     FILES "${PROJECT_BINARY_DIR}/twinstep-config.cmake"
           "${PROJECT_BINARY_DIR}/twinstep-config-version.cmake"
           cmake/TwinstepGame.cmake
+          cmake/TwinstepRecordingTests.cmake
     DESTINATION "${twinstep_package_dir}"
 )

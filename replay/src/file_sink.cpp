@@ -18,7 +18,10 @@
 #include <algorithm>
 #include <windows.h>
 #else
+#include <algorithm>
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #endif
@@ -92,16 +95,30 @@ std::error_code last_error() {
 class SystemFile final : public FileSink {
 public:
     explicit SystemFile(int descriptor)
-        : descriptor_(descriptor) {}
+        : descriptor_(descriptor) {
+        struct ::rlimit limit {};
+
+        if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+            bytes_max_ = limit.rlim_cur;
+        }
+    }
 
     ~SystemFile() override { close(); }
 
     std::size_t write(ByteView bytes, std::error_code& error) override {
-        const ::ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+        // A write beyond the process's limit would be answered by a signal that ends the game.
+        const std::uint64_t room = bytes_max_ - std::min(bytes_, bytes_max_);
+        if (room == 0 && !bytes.empty()) {
+            error = std::make_error_code(std::errc::file_too_large);
+            return 0;
+        }
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), room));
+        const ::ssize_t written = ::write(descriptor_, bytes.data(), size);
         if (written < 0) {
             error = last_error();
             return 0;
         }
+        bytes_ += static_cast<std::uint64_t>(written);
         return static_cast<std::size_t>(written);
     }
 
@@ -109,7 +126,11 @@ public:
         const auto offset = static_cast<::off_t>(size);
         const bool done =
             ::ftruncate(descriptor_, offset) == 0 && ::lseek(descriptor_, offset, SEEK_SET) >= 0;
-        return done ? std::error_code{} : last_error();
+        if (!done) {
+            return last_error();
+        }
+        bytes_ = size;
+        return {};
     }
 
     std::error_code sync() override {
@@ -126,6 +147,10 @@ public:
     std::error_code close() override {
         const int descriptor = descriptor_;
         descriptor_ = -1;
+        if (descriptor >= 0 && is_removed(descriptor)) {
+            ::close(descriptor);
+            return std::make_error_code(std::errc::no_such_file_or_directory);
+        }
         // After EINTR the descriptor is gone on Linux; closing again could hit somebody else's.
         if (descriptor < 0 || ::close(descriptor) == 0 || errno == EINTR) {
             return {};
@@ -143,7 +168,16 @@ public:
     }
 
 private:
+    /// Nobody will ever read a file that has no name any more; whoever wrote it has to hear of it.
+    static bool is_removed(int descriptor) {
+        struct ::stat status {};
+
+        return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0;
+    }
+
     int descriptor_;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t bytes_max_ = UINT64_MAX; ///< What the process may write into one file.
 };
 
 #endif

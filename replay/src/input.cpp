@@ -129,12 +129,19 @@ ByteView Window::peek(std::size_t size, std::error_code& error) {
         return memory_.subspan(start, std::min(size, memory_.size() - start));
     }
     if (end_ - begin_ < size && !exhausted_) {
-        buffer_.resize(std::max(buffer_.size(), 2 * size));
-        std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-        end_ -= begin_;
+        // No further ahead than small records need: what was read is then looked at while it is in
+        // the processor's cache. As much as is moved is read at least, so that all is linear.
+        const std::size_t kept = end_ - begin_;
+        const std::size_t wanted = std::max({size, 2 * kept, 2 * record_bytes_max});
+        if (buffer_.size() < wanted) {
+            buffer_.resize(wanted);
+        }
+        std::memmove(buffer_.data(), buffer_.data() + begin_, kept);
+        end_ = kept;
         begin_ = 0;
-        while (end_ < buffer_.size() && !error) {
-            const std::size_t count = input_->read(std::span(buffer_).subspan(end_), error);
+        while (end_ < wanted && !error) {
+            const std::size_t count =
+                input_->read(std::span(buffer_).subspan(end_, wanted - end_), error);
             end_ += count;
             if (count == 0) {
                 exhausted_ = true;

@@ -2,6 +2,7 @@
 // Differences, runs of zeros, and the place where a compressor is plugged in.
 #include "keyframe_codec.hpp"
 
+#include "compression.hpp"
 #include "keyframe_part.hpp"
 #include "layout.hpp"
 
@@ -75,6 +76,20 @@ Error no_such_codec(KeyframeCodec codec) {
                  std::string("this build has no ") + to_string(codec));
 }
 
+/// Fast to write, and most of what higher levels gain.
+constexpr int zstd_level = 3;
+
+Result<void> read_zstd(ByteView stored, std::uint64_t raw_bytes, Bytes& target) {
+    // How much a keyframe may grow was decided where its base is known; see is_plausible.
+    const auto bytes = static_cast<std::size_t>(raw_bytes);
+    Result<void> done =
+        decompress(stored, {bytes, static_cast<std::size_t>(keyframe_bytes_max), bytes}, target);
+    if (!done) {
+        done.error().field = "keyframe.data";
+    }
+    return done;
+}
+
 } // namespace
 
 const char* to_string(KeyframeCodec codec) {
@@ -89,8 +104,22 @@ const char* to_string(KeyframeCodec codec) {
     return "unknown";
 }
 
+bool has_codec(KeyframeCodec codec) {
+    switch (codec) {
+    case KeyframeCodec::raw:
+    case KeyframeCodec::zero_runs:
+        return true;
+    case KeyframeCodec::zstd:
+        return has_compression();
+    }
+    return false;
+}
+
 Result<void> compress_keyframe(KeyframeCodec codec, ByteView raw, Bytes& target) {
     target.clear();
+    if (!has_codec(codec)) {
+        return fail(no_such_codec(codec));
+    }
     switch (codec) {
     case KeyframeCodec::raw:
         target.assign(raw.begin(), raw.end());
@@ -98,14 +127,18 @@ Result<void> compress_keyframe(KeyframeCodec codec, ByteView raw, Bytes& target)
     case KeyframeCodec::zero_runs:
         write_zero_runs(raw, target);
         return {};
-    default:
-        return fail(no_such_codec(codec));
+    case KeyframeCodec::zstd:
+        return compress(raw, zstd_level, target);
     }
+    return fail(no_such_codec(codec));
 }
 
 Result<void>
 decompress_keyframe(KeyframeCodec codec, ByteView stored, std::uint64_t raw_bytes, Bytes& target) {
     target.clear();
+    if (!has_codec(codec)) {
+        return fail(no_such_codec(codec));
+    }
     Result<void> done;
     switch (codec) {
     case KeyframeCodec::raw:
@@ -114,8 +147,9 @@ decompress_keyframe(KeyframeCodec codec, ByteView stored, std::uint64_t raw_byte
     case KeyframeCodec::zero_runs:
         done = read_zero_runs(stored, raw_bytes, target);
         break;
-    default:
-        done = fail(no_such_codec(codec));
+    case KeyframeCodec::zstd:
+        done = read_zstd(stored, raw_bytes, target);
+        break;
     }
     if (done && target.size() != raw_bytes) {
         return fail(Error(Errc::corrupt_record, "keyframe.data", "not as large as it should be"));

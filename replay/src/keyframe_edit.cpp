@@ -105,13 +105,14 @@ Result<void> copy_record(Writer& writer, const Record& record) {
     return {};
 }
 
-Result<void> check_form(const Head& head, bool needs_frames) {
-    if ((head.incompatible & feature::packed) != 0) {
+Result<void> check_form(const Reader& reader, bool needs_frames) {
+    // Its head() is that of the open form.
+    if (reader.is_packed()) {
         return fail(Error(Errc::unsupported_version,
                           "features.incompatible",
                           "the recording is packed: unpack it first, or use a side file"));
     }
-    if (needs_frames && (head.incompatible & feature::changes) == 0) {
+    if (needs_frames && (reader.head().incompatible & feature::changes) == 0) {
         return fail(Error(Errc::unsupported_version,
                           "features.incompatible",
                           "a recording of version 1.0 holds no keyframes: use a side file"));
@@ -245,7 +246,7 @@ Result<KeyframesReport> add_keyframes(Simulation& simulation,
                                       std::unique_ptr<FileSink> sink,
                                       const AddKeyframesOptions& options) {
     TWINSTEP_ASSERT(options.every_ticks > 0);
-    if (auto checked = check_form(reader.head(), true); !checked) {
+    if (auto checked = check_form(reader, true); !checked) {
         return fail(checked.error());
     }
     if (auto prepared = prepare_simulation(simulation, reader); !prepared) {
@@ -297,7 +298,7 @@ Result<KeyframesReport> add_keyframes(Simulation& simulation,
 }
 
 Result<KeyframesReport> strip_keyframes(Reader reader, std::unique_ptr<FileSink> sink) {
-    if (auto checked = check_form(reader.head(), false); !checked) {
+    if (auto checked = check_form(reader, false); !checked) {
         return fail(checked.error());
     }
     Result<Writer> writer = Writer::create(std::move(sink), reader.head());

@@ -67,13 +67,12 @@ Result<StateHashes> check_snapshot(const KeyframeInfo& info, ByteView snapshot) 
     return hashes;
 }
 
-Result<void> load_snapshot(Simulation& simulation, const KeyframeInfo& info, ByteView snapshot) {
-    if (auto checked = check_snapshot(info, snapshot); !checked) {
-        return fail(checked.error());
-    }
+Result<void>
+load_checked(Simulation& simulation, const KeyframeInfo& info, ByteView snapshot, bool& changed) {
     if (auto loaded = simulation.load(snapshot); !loaded) {
         return loaded;
     }
+    changed = true;
     // Bytes that a simulation reads but does not write again would pass the first comparison.
     if (simulation.tick() != info.tick || simulation.hash().state != info.state) {
         return fail(wrong_keyframe("keyframe.state", "the loaded state has another hash"));
@@ -113,7 +112,9 @@ Result<void> load_first_keyframe(Simulation& simulation, Reader& reader) {
     Bytes snapshot;
     auto done = decompress_keyframe(info.codec, parts.stored(), info.raw_bytes, snapshot);
     if (done) {
-        done = load_snapshot(simulation, info, snapshot);
+        const Result<StateHashes> checked = check_snapshot(info, snapshot);
+        bool changed = false;
+        done = checked ? load_checked(simulation, info, snapshot, changed) : fail(checked.error());
     }
     if (!done) {
         return fail(wrong(to_string(done.error())).at(start->offset));

@@ -25,7 +25,7 @@ struct KeyframedRecording::Impl : KeyframeIndex {
     Result<Bytes> decode(const IndexedKeyframe& keyframe);
     Result<Bytes> read(const IndexedKeyframe& keyframe);
     Result<RecordedState> recorded(Tick tick);
-    Result<void> load(Simulation& simulation, const IndexedKeyframe& keyframe);
+    Result<void> load(Simulation& simulation, const IndexedKeyframe& keyframe, bool& changed);
 };
 
 // --- loading ---
@@ -135,7 +135,8 @@ Result<RecordedState> KeyframedRecording::Impl::recorded(Tick tick) {
 }
 
 Result<void> KeyframedRecording::Impl::load(Simulation& simulation,
-                                            const IndexedKeyframe& keyframe) {
+                                            const IndexedKeyframe& keyframe,
+                                            bool& changed) {
     if (keyframe.info.tick < start.tick || keyframe.info.tick > end) {
         return fail(wrong_keyframe("keyframe.tick", "the recording has no such tick"));
     }
@@ -161,7 +162,7 @@ Result<void> KeyframedRecording::Impl::load(Simulation& simulation,
     if (!checked) {
         return fail(wrong_keyframe("keyframe.tick", "the recording has no hash of that state"));
     }
-    return load_snapshot(simulation, keyframe.info, *snapshot);
+    return load_checked(simulation, keyframe.info, *snapshot, changed);
 }
 
 // --- KeyframedRecording ---
@@ -218,15 +219,8 @@ std::uint64_t KeyframedRecording::problems_left_out() const {
 }
 
 Result<void> KeyframedRecording::load(Simulation& simulation, std::size_t index) {
-    TWINSTEP_ASSERT(index < impl_->keyframes.size());
-    if (is_refused(index)) {
-        return fail(wrong_keyframe("keyframe", "it was refused before"));
-    }
-    Result<void> loaded = impl_->load(simulation, impl_->keyframes[index]);
-    if (!loaded) {
-        refuse(index, loaded.error());
-    }
-    return loaded;
+    bool changed = false;
+    return load_keyframe(*this, simulation, index, changed);
 }
 
 bool KeyframedRecording::is_refused(std::size_t index) const {
@@ -275,6 +269,22 @@ Result<bool> KeyframedRecording::prepare(Simulation& simulation) {
         return fail(gone.error());
     }
     return prepare_simulation(simulation, impl.playback.reader());
+}
+
+Result<void> load_keyframe(KeyframedRecording& recording,
+                           Simulation& simulation,
+                           std::size_t index,
+                           bool& changed) {
+    KeyframedRecording::Impl& impl = *recording.impl_;
+    TWINSTEP_ASSERT(index < impl.keyframes.size());
+    if (recording.is_refused(index)) {
+        return fail(wrong_keyframe("keyframe", "it was refused before"));
+    }
+    Result<void> loaded = impl.load(simulation, impl.keyframes[index], changed);
+    if (!loaded) {
+        recording.refuse(index, loaded.error());
+    }
+    return loaded;
 }
 
 Result<RecordedState> recorded_state(KeyframedRecording& recording, Tick tick) {

@@ -37,9 +37,17 @@ bool is_keyframe(const Record& record);
 /// bytes.
 Result<StateHashes> check_snapshot(const KeyframeInfo& info, ByteView snapshot);
 
-/// Loads a snapshot and compares its hash before and after. Errors: corrupt_record, or the
-/// simulation's.
-Result<void> load_snapshot(Simulation& simulation, const KeyframeInfo& info, ByteView snapshot);
+/// Loads a snapshot whose bytes are known to be right and compares the hash of the loaded state.
+/// `changed` becomes true if the simulation may be in another state than before. Errors:
+/// corrupt_record, or the simulation's.
+Result<void>
+load_checked(Simulation& simulation, const KeyframeInfo& info, ByteView snapshot, bool& changed);
+
+/// KeyframedRecording::load; `changed` as above.
+Result<void> load_keyframe(KeyframedRecording& recording,
+                           Simulation& simulation,
+                           std::size_t index,
+                           bool& changed);
 
 /// Loads the keyframe that a late start begins with and leaves the reader as it was. Errors:
 /// corrupt_record; the reader's.

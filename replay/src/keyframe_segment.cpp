@@ -5,6 +5,7 @@
 #include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/driver.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -25,7 +26,8 @@ Result<void> compare_end(const StateHashes& hashes,
     }
     bool checked = false;
     report.divergence = compare_recorded(hashes, *on_record, checked);
-    report.hashes_checked += checked ? 1U : 0U;
+    report.ends_checked = checked ? 1U : 0U;
+    report.hashes_checked += report.ends_checked;
     if (report.divergence || (hashes.tick == info.tick && hashes.state == info.state)) {
         return {};
     }
@@ -34,6 +36,34 @@ Result<void> compare_end(const StateHashes& hashes,
                 "the recording leads to state " + twinstep::to_hex(hashes.state));
     report.problem = KeyframeProblem{info.tick, error};
     recording.refuse(keyframe, std::move(error));
+    return {};
+}
+
+/// Plays to the end of the segment, or as far as the source and the watch let it.
+Result<void> play_watched(Driver& driver,
+                          const Segment& segment,
+                          const SegmentWatch& watch,
+                          SegmentReport& report) {
+    constexpr std::uint64_t batch_ticks = 64;
+    const std::uint64_t wanted = segment.end.value - segment.begin.value;
+    while (report.ticks < wanted) {
+        if (watch.stop_from != nullptr && segment.begin.value >= *watch.stop_from) {
+            report.stopped = true;
+            return {};
+        }
+        const Result<Advance> advance =
+            driver.advance(std::min(batch_ticks, wanted - report.ticks));
+        if (!advance) {
+            return fail(advance.error());
+        }
+        report.ticks += advance->ticks;
+        if (watch.ticks_done != nullptr) {
+            *watch.ticks_done += advance->ticks;
+        }
+        if (advance->state != DriverState::running) {
+            return {};
+        }
+    }
     return {};
 }
 
@@ -89,8 +119,10 @@ std::vector<Segment> make_segments(const KeyframedRecording& recording, std::uin
     return segments;
 }
 
-Result<SegmentReport>
-verify_segment(Simulation& simulation, KeyframedRecording& recording, const Segment& segment) {
+Result<SegmentReport> verify_segment(Simulation& simulation,
+                                     KeyframedRecording& recording,
+                                     const Segment& segment,
+                                     const SegmentWatch& watch) {
     SegmentReport report;
     if (segment.keyframe) {
         if (auto loaded = recording.load(simulation, *segment.keyframe); !loaded) {
@@ -109,17 +141,16 @@ verify_segment(Simulation& simulation, KeyframedRecording& recording, const Segm
     playback.stop_at_divergence(true);
     Driver driver(simulation, playback.source());
     driver.add(playback.verifier());
-    const Result<Advance> advance = driver.advance(segment.end.value - segment.begin.value);
+    const Result<void> played = play_watched(driver, segment, watch, report);
     playback.stop_at_divergence(false);
-    if (!advance) {
-        return fail(advance.error());
+    if (!played) {
+        return fail(played.error());
     }
-    report.ticks = advance->ticks;
     report.hashes_checked = playback.verdict().hashes_checked;
     report.divergence = playback.verdict().divergence;
     const StateHashes& hashes = simulation.hash();
     report.final_hash = hashes.state;
-    if (!report.divergence && segment.end_keyframe) {
+    if (!report.divergence && !report.stopped && segment.end_keyframe) {
         if (auto done = compare_end(hashes, recording, *segment.end_keyframe, report); !done) {
             return fail(done.error());
         }

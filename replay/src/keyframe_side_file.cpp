@@ -199,6 +199,12 @@ Result<void> KeyframeFileWriter::Impl::write_frame(ByteView payload) {
     return {};
 }
 
+std::string side_file_of(const std::string& recording) {
+    constexpr std::string_view ending = ".twin";
+    const bool usual = recording.size() > ending.size() && recording.ends_with(ending);
+    return recording.substr(0, recording.size() - (usual ? ending.size() : 0)) + ".kf";
+}
+
 KeyframeFileWriter::KeyframeFileWriter(std::unique_ptr<Impl> impl)
     : impl_(std::move(impl)) {}
 

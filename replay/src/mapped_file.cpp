@@ -24,6 +24,7 @@
 #else
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #endif
 
@@ -86,6 +87,14 @@ std::error_code last_error_of_map() {
     return {errno, std::generic_category()};
 }
 
+/// Writing more than the process may into one file would be answered by a signal that ends it.
+bool may_be_so_large(std::size_t bytes) {
+    struct ::rlimit limit {};
+
+    return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           limit.rlim_cur >= bytes;
+}
+
 /// Zeros that are written, not promised: a store into a page without room on the disk would kill
 /// the process.
 bool fill_with_zeros(int descriptor, std::size_t bytes) {
@@ -102,6 +111,10 @@ bool fill_with_zeros(int descriptor, std::size_t bytes) {
 }
 
 std::byte* map_new_file(const std::string& path, std::size_t bytes, Error& error) {
+    if (!may_be_so_large(bytes)) {
+        error = refused(path, std::make_error_code(std::errc::file_too_large), false);
+        return nullptr;
+    }
     int descriptor = -1;
     do {
         descriptor = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);

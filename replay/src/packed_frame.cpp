@@ -82,6 +82,14 @@ Result<PackedFrame> decode_packed(ByteView payload, const GoodHead& head) {
     return frame;
 }
 
+Hash128 state_of_sections(Tick tick, std::span<const Hash128> sections) {
+    std::vector<SectionHash> named;
+    for (const Hash128& hash : sections) {
+        named.push_back({{}, hash});
+    }
+    return combine_sections(tick, named);
+}
+
 Place PackedPosition::place(const SessionId& session, std::uint8_t tag) const {
     if (tag == static_cast<std::uint8_t>(RecordTag::packed)) {
         // From the other end, so that they never meet the numbers of other frames.

@@ -7,10 +7,12 @@
 #include "layout.hpp"
 
 #include "twinstep/sim/bytes.hpp"
+#include "twinstep/sim/hash.hpp"
 #include "twinstep/sim/result.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace twinstep::replay {
 
@@ -44,6 +46,9 @@ std::uint64_t raw_bytes(const PackedFrame& frame, const GoodHead& head);
 void encode_packed_front(const PackedFrame& frame, Bytes& target);
 /// Errors: corrupt_record, limit_exceeded, at an offset in the payload.
 Result<PackedFrame> decode_packed(ByteView payload, const GoodHead& head);
+
+/// The state hash that is made of section hashes: what a frame leaves out.
+Hash128 state_of_sections(Tick tick, std::span<const Hash128> sections);
 
 /// Where packed frame after packed frame stands in the numbering of records.
 struct PackedPosition {

@@ -78,11 +78,7 @@ Result<void> Packer::add_chunk_end(const ChunkEnd& end) {
     for (const Hash128& section : end.sections) {
         encode_hash(section, chunk_hashes_);
     }
-    std::vector<SectionHash> sections;
-    for (const Hash128& section : end.sections) {
-        sections.push_back({{}, section});
-    }
-    const bool is_made = combine_sections(end.last + 1, sections) == end.state;
+    const bool is_made = state_of_sections(end.last + 1, end.sections) == end.state;
     records_.push_back({chunk_end_tag, pool_.size(), 0, 0, is_made});
     whole_records_ = records_.size();
     whole_size_ = whole_size_ + std::exchange(open_size_, {});

@@ -38,7 +38,9 @@ struct Playback::Impl final : Source, Observer {
     Bytes current_sections;
 
     void look_ahead();
+    void skip_to(Tick tick);
     Result<Supply> next(Tick tick, TickFrame& frame) override;
+    void compare_tick(const StateHashes& hashes, std::uint32_t hash, ByteView section_bytes);
     void before(const TickBegin& begin) override;
     void after(const StateHashes& hashes) override;
     void diverge(Tick tick, std::string section, std::string expected, std::string actual);
@@ -64,15 +66,20 @@ void Playback::Impl::look_ahead() {
     }
 }
 
-Result<Supply> Playback::Impl::next(Tick tick, TickFrame& frame) {
-    if (stop_at_divergence && verdict.divergence) {
-        return Supply::end;
-    }
+/// Reads ahead to the record of a tick, or to the end.
+void Playback::Impl::skip_to(Tick tick) {
     look_ahead();
     while (has_next && next_tick.tick < tick) {
         has_next = false;
         look_ahead();
     }
+}
+
+Result<Supply> Playback::Impl::next(Tick tick, TickFrame& frame) {
+    if (stop_at_divergence && verdict.divergence) {
+        return Supply::end;
+    }
+    skip_to(tick);
     if (failure) {
         return fail(*failure);
     }
@@ -103,31 +110,36 @@ void Playback::Impl::diverge(Tick tick,
     }
 }
 
-void Playback::Impl::before(const TickBegin& begin) {
-    if (!has_current || begin.tick != current) {
-        return;
-    }
+void Playback::Impl::compare_tick(const StateHashes& hashes,
+                                  std::uint32_t hash,
+                                  ByteView section_bytes) {
     ++verdict.hashes_checked;
-    const std::vector<SectionHash>& sections = begin.hashes.sections;
-    const bool has_bytes = !current_sections.empty(); // They may have been left out.
-    const std::size_t count = std::min(sections.size(), current_sections.size());
+    const std::vector<SectionHash>& sections = hashes.sections;
+    const bool has_bytes = !section_bytes.empty(); // They may have been left out.
+    const std::size_t count = std::min(sections.size(), section_bytes.size());
     for (std::size_t i = 0; i < count; ++i) {
         const std::byte actual = section_byte(sections[i].hash);
-        if (actual != current_sections[i]) {
-            diverge(begin.tick,
+        if (actual != section_bytes[i]) {
+            diverge(hashes.tick,
                     sections[i].name,
-                    to_hex(ByteView(current_sections).subspan(i, 1)),
+                    to_hex(section_bytes.subspan(i, 1)),
                     to_hex(ByteView(&actual, 1)));
             return;
         }
     }
-    const std::uint32_t hash = short_hash(begin.hashes.state);
-    if (hash != current_hash || (has_bytes && sections.size() != current_sections.size())) {
+    const std::uint32_t actual = short_hash(hashes.state);
+    if (actual != hash || (has_bytes && sections.size() != section_bytes.size())) {
         constexpr std::size_t short_digits = 8;
-        diverge(begin.tick,
+        diverge(hashes.tick,
                 {},
-                twinstep::to_hex(std::uint64_t{current_hash}).substr(short_digits),
-                twinstep::to_hex(std::uint64_t{hash}).substr(short_digits));
+                twinstep::to_hex(std::uint64_t{hash}).substr(short_digits),
+                twinstep::to_hex(std::uint64_t{actual}).substr(short_digits));
+    }
+}
+
+void Playback::Impl::before(const TickBegin& begin) {
+    if (has_current && begin.tick == current) {
+        compare_tick(begin.hashes, current_hash, current_sections);
     }
 }
 
@@ -182,6 +194,20 @@ void Playback::clear_verdict() {
 
 Reader& Playback::reader() {
     return impl_->reader;
+}
+
+Result<bool> Playback::compare(const StateHashes& hashes) {
+    Impl& impl = *impl_;
+    const std::uint64_t checked = impl.verdict.hashes_checked;
+    impl.skip_to(hashes.tick);
+    if (impl.failure) {
+        return fail(*impl.failure);
+    }
+    impl.after(hashes);
+    if (impl.has_next && impl.next_tick.tick == hashes.tick) {
+        impl.compare_tick(hashes, impl.next_tick.hash, impl.next_tick.section_bytes);
+    }
+    return impl.verdict.hashes_checked > checked;
 }
 
 Result<void> Playback::seek(const ChunkPlace& place) {

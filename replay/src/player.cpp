@@ -20,6 +20,7 @@ struct Player::Impl {
         , recording(std::move(keyframed))
         , options(player_options)
         , driver(played, recording.playback().source())
+        , quiet_driver(played, recording.playback().source())
         , store(player_options.budget_bytes) {
         if (options.verify) {
             driver.add(recording.playback().verifier());
@@ -30,6 +31,7 @@ struct Player::Impl {
     KeyframedRecording recording;
     PlayerOptions options;
     Driver driver;
+    Driver quiet_driver; ///< Nobody looks, so nothing is hashed.
     KeyframeStore store;
     PlayerStatistics statistics;
     bool build_differs = false;
@@ -42,7 +44,9 @@ struct Player::Impl {
     Result<bool> load_memory(Tick target, std::optional<Tick> after);
     Result<void> approach(Tick target);
     Result<void> go(Tick target, bool dense);
-    Result<std::uint64_t> run(Tick target, bool dense);
+    Result<void> arrive(Tick target, bool dense, Driver& with);
+    Result<void> prove(Tick target);
+    Result<std::uint64_t> run(Tick target, bool dense, Driver& with);
     void keep();
 };
 
@@ -65,15 +69,13 @@ Result<void> Player::Impl::restart() {
 /// good. True if there was one.
 Result<bool> Player::Impl::load_stored(Tick target, std::optional<Tick> after) {
     while (const std::optional<std::size_t> index = recording.find(target, after)) {
-        const Tick was = simulation.tick();
-        const Hash128 state = simulation.hash().state;
-        const Result<void> loaded = recording.load(simulation, *index);
-        if (loaded) {
+        bool changed = false;
+        if (load_keyframe(recording, simulation, *index, changed)) {
             ++statistics.stored_loads;
             lost = false;
             return true;
         }
-        if (simulation.tick() != was || simulation.hash().state != state) {
+        if (changed) {
             lost = true;
             return false;
         }
@@ -91,7 +93,8 @@ Result<bool> Player::Impl::load_memory(Tick target, std::optional<Tick> after) {
         const KeyframeInfo info{
             tick, found->second.state, found->second.snapshot.size(), 0, {}, std::nullopt};
         lost = true;
-        if (load_snapshot(simulation, info, found->second.snapshot)) {
+        bool changed = false;
+        if (load_checked(simulation, info, found->second.snapshot, changed)) {
             lost = false;
             ++statistics.memory_loads;
             return true;
@@ -142,17 +145,15 @@ void Player::Impl::keep() {
         return;
     }
     simulation.save(snapshot);
-    // With a verifier the state is hashed anyhow; else its bytes are hashed faster than the state.
-    if (options.verify) {
-        store.add(tick, simulation.hash().state, snapshot, tick);
-    } else if (const Result<StateHashes> hashes = hash_snapshot(snapshot)) {
+    // Bytes that lie in a row are hashed faster than the state.
+    if (const Result<StateHashes> hashes = hash_snapshot(snapshot)) {
         store.add(tick, hashes->state, snapshot, tick);
     }
 }
 
 /// Plays up to a tick and keeps states on the way; dense: more of them the nearer the target is, so
 /// that going back from it tick by tick costs a few steps each.
-Result<std::uint64_t> Player::Impl::run(Tick target, bool dense) {
+Result<std::uint64_t> Player::Impl::run(Tick target, bool dense, Driver& with) {
     std::uint64_t played = 0;
     const std::uint64_t every = options.every_ticks;
     while (simulation.tick() < target) {
@@ -162,7 +163,7 @@ Result<std::uint64_t> Player::Impl::run(Tick target, bool dense) {
         if (dense && left > 1 && left <= every) {
             count = std::min(count, left - std::bit_floor(left - 1));
         }
-        const Result<Advance> advance = driver.advance(count);
+        const Result<Advance> advance = with.advance(count);
         if (!advance) {
             return fail(advance.error());
         }
@@ -180,14 +181,12 @@ Result<std::uint64_t> Player::Impl::run(Tick target, bool dense) {
     return played;
 }
 
-Result<void> Player::Impl::go(Tick target, bool dense) {
-    if (!lost && simulation.tick() == target) {
-        return {};
-    }
+/// Goes to the nearest state at hand and plays the rest.
+Result<void> Player::Impl::arrive(Tick target, bool dense, Driver& with) {
     if (auto near = approach(target); !near) {
         return near;
     }
-    const Result<std::uint64_t> played = run(target, dense);
+    const Result<std::uint64_t> played = run(target, dense, with);
     if (!played) {
         return fail(played.error());
     }
@@ -195,6 +194,35 @@ Result<void> Player::Impl::go(Tick target, bool dense) {
         return fail(Error(Errc::wrong_tick, "tick", "the recording has become shorter"));
     }
     return {};
+}
+
+/// Compares where a way without a verifier has led to. If that is wrong, the way is taken again,
+/// from a state that was proved, to find the first tick that is.
+Result<void> Player::Impl::prove(Tick target) {
+    Playback& playback = recording.playback();
+    if (playback.verdict().divergence) {
+        return {};
+    }
+    const auto compared = playback.compare(simulation.hash());
+    if (!compared || !playback.verdict().divergence) {
+        return compared ? Result<void>{} : fail(compared.error());
+    }
+    playback.clear_verdict();
+    store.clear();
+    lost = true;
+    if (auto again = arrive(target, false, driver); !again) {
+        return again;
+    }
+    const auto again = playback.compare(simulation.hash());
+    return again ? Result<void>{} : fail(again.error());
+}
+
+Result<void> Player::Impl::go(Tick target, bool dense) {
+    if (!lost && simulation.tick() == target) {
+        return {};
+    }
+    const auto arrived = arrive(target, dense, quiet_driver);
+    return arrived && options.verify ? prove(target) : arrived;
 }
 
 Player::Player(std::unique_ptr<Impl> impl)
@@ -227,7 +255,7 @@ Result<std::uint64_t> Player::play(std::uint64_t ticks_max) {
     const Tick end = impl.recording.end_tick();
     const Tick now = impl.simulation.tick();
     const std::uint64_t left = now < end ? end.value - now.value : 0;
-    return impl.run(now + std::min(ticks_max, left), false);
+    return impl.run(now + std::min(ticks_max, left), false, impl.driver);
 }
 
 Result<void> Player::seek(Tick tick) {
@@ -268,6 +296,10 @@ bool Player::build_differs() const {
 
 const Verdict& Player::verdict() const {
     return impl_->recording.playback().verdict();
+}
+
+void Player::clear_verdict() {
+    impl_->recording.playback().clear_verdict();
 }
 
 const KeyframedRecording& Player::recording() const {

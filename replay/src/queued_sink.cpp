@@ -2,9 +2,16 @@
 // The thread between a recorder and a disk.
 #include "queued_sink.hpp"
 
+#include "forks.hpp"
+
 #include "twinstep/replay/errc.hpp"
 
 #include <chrono>
+#include <vector>
+
+#if !defined(_WIN32)
+#include <signal.h>
+#endif
 
 namespace twinstep::replay {
 
@@ -19,12 +26,42 @@ constexpr std::size_t reserve_bytes = 16 * 1024;
 /// Free room is asked for again after this many bytes.
 constexpr std::uint64_t free_check_bytes = std::uint64_t{1} << 20;
 
+#if defined(_WIN32)
+
+class NoSignals {};
+
+#else
+
+/// A thread that is started meanwhile gets no signals: the game's handlers run in the game's own
+/// threads, and a file that reaches the largest size allowed is an error of a write, not the end of
+/// the process.
+class NoSignals {
+public:
+    NoSignals() {
+        ::sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+
+    ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+    NoSignals(const NoSignals&) = delete;
+    NoSignals& operator=(const NoSignals&) = delete;
+
+private:
+    ::sigset_t before_{};
+};
+
+#endif
+
 } // namespace
 
 QueuedSink::QueuedSink(std::unique_ptr<FileSink> target, Journal journal, const Options& options)
     : target_(std::move(target))
     , journal_(std::move(journal))
-    , options_(options) {}
+    , options_(options)
+    , meeting_(std::make_unique<Meeting>())
+    , forks_(fork_count()) {}
 
 QueuedSink::~QueuedSink() {
     static_cast<void>(close());
@@ -39,7 +76,7 @@ std::size_t QueuedSink::room() const {
 }
 
 std::error_code QueuedSink::failure() const {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(meeting_->mutex);
     return failure_;
 }
 
@@ -49,12 +86,17 @@ std::size_t QueuedSink::write_head(ByteView bytes, std::error_code& error) {
     if (!error && written == bytes.size()) {
         journal_.start_at(head_bytes_);
         started_ = true;
-        thread_ = std::thread([this] { run(); });
+        [[maybe_unused]] const NoSignals guard;
+        meeting_->thread = std::thread([this] { run(); });
     }
     return written;
 }
 
 std::size_t QueuedSink::write(ByteView bytes, std::error_code& error) {
+    if (fork_count() != forks_) {
+        error = std::make_error_code(std::errc::operation_not_permitted);
+        return 0;
+    }
     if (!started_) {
         return write_head(bytes, error);
     }
@@ -63,10 +105,10 @@ std::size_t QueuedSink::write(ByteView bytes, std::error_code& error) {
         return 0;
     }
     if (journal_.room() < bytes.size() && options_.when_full == WhenFull::wait) {
-        std::unique_lock lock(mutex_);
+        std::unique_lock lock(meeting_->mutex);
         kicked_ = true;
-        wake_.notify_one();
-        arrived_.wait(lock, [&] {
+        meeting_->wake.notify_one();
+        meeting_->arrived.wait(lock, [&] {
             return failure_ || journal_.room() >= std::min(bytes.size(), journal_.size());
         });
     }
@@ -76,9 +118,9 @@ std::size_t QueuedSink::write(ByteView bytes, std::error_code& error) {
     }
     journal_.append(bytes);
     if (options_.eager || journal_.room() < journal_.size() / 2) {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(meeting_->mutex);
         kicked_ = true;
-        wake_.notify_one();
+        meeting_->wake.notify_one();
     }
     return bytes.size();
 }
@@ -92,14 +134,29 @@ std::error_code QueuedSink::sync() {
     return {};
 }
 
-std::error_code QueuedSink::close() {
-    {
-        const std::lock_guard lock(mutex_);
-        closing_ = true;
-        wake_.notify_one();
+/// In a child of a fork: the thread is not there, its mutex may be locked for ever, and the journal
+/// is the parent's. What the two shared stays where it is.
+std::error_code QueuedSink::abandon() {
+    if (closed_) {
+        return {};
     }
-    if (thread_.joinable()) {
-        thread_.join();
+    closed_ = true;
+    static auto* const abandoned = new std::vector<std::unique_ptr<Meeting>>;
+    abandoned->push_back(std::move(meeting_));
+    return target_->close();
+}
+
+std::error_code QueuedSink::close() {
+    if (fork_count() != forks_) {
+        return abandon();
+    }
+    {
+        const std::lock_guard lock(meeting_->mutex);
+        closing_ = true;
+        meeting_->wake.notify_one();
+    }
+    if (meeting_->thread.joinable()) {
+        meeting_->thread.join();
     }
     if (!closed_) {
         closed_ = true;
@@ -120,16 +177,16 @@ void QueuedSink::run() {
     while (true) {
         bool last = false;
         {
-            std::unique_lock lock(mutex_);
-            wake_.wait_for(lock, gather_time, [this] { return kicked_ || closing_; });
+            std::unique_lock lock(meeting_->mutex);
+            meeting_->wake.wait_for(lock, gather_time, [this] { return kicked_ || closing_; });
             kicked_ = false;
             last = closing_;
         }
         const bool good = carry();
         {
             // Under the lock, or who has just found no room would miss it.
-            const std::lock_guard lock(mutex_);
-            arrived_.notify_all();
+            const std::lock_guard lock(meeting_->mutex);
+            meeting_->arrived.notify_all();
         }
         if (!good || last) {
             return;
@@ -157,8 +214,8 @@ bool QueuedSink::carry() {
         if (piece.empty()) {
             return true;
         }
-        const std::lock_guard lock(mutex_);
-        arrived_.notify_all();
+        const std::lock_guard lock(meeting_->mutex);
+        meeting_->arrived.notify_all();
     }
 }
 
@@ -198,7 +255,7 @@ bool QueuedSink::enough_free_bytes() {
 /// what was taken and has not arrived stays in the journal.
 void QueuedSink::fail(std::error_code error) {
     static_cast<void>(target_->truncate(journal_.drained()));
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(meeting_->mutex);
     failure_ = error;
     failed_.store(true, std::memory_order_release);
 }

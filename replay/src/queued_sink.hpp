@@ -18,6 +18,7 @@ namespace twinstep::replay {
 /// Takes whole records and returns at once; only the first write, a recording's head, goes straight
 /// to the target, because without it neither file nor journal is anything. What the target refuses
 /// stays in the journal, whose file is removed only when everything has arrived.
+/// In a child of a fork it does nothing: file, journal and thread belong to the parent.
 /// Thread: the recorder's; the target is used by the sink's own thread alone.
 class QueuedSink final : public FileSink {
 public:
@@ -43,7 +44,17 @@ public:
     std::size_t room() const override;
 
 private:
+    /// Where the two threads meet. A child of a fork can destroy nothing of it: a condition that
+    /// somebody waits for is destroyed only when he has gone.
+    struct Meeting {
+        std::mutex mutex;
+        std::condition_variable wake;    ///< For the thread: there is work.
+        std::condition_variable arrived; ///< For who waits for room.
+        std::thread thread;
+    };
+
     std::size_t write_head(ByteView bytes, std::error_code& error);
+    std::error_code abandon();
     void run();
     bool carry();
     bool put(ByteView bytes);
@@ -54,9 +65,7 @@ private:
     std::unique_ptr<FileSink> target_;
     Journal journal_;
     Options options_;
-    mutable std::mutex mutex_;
-    std::condition_variable wake_;    ///< For the thread: there is work.
-    std::condition_variable arrived_; ///< For who waits for room.
+    std::unique_ptr<Meeting> meeting_;
     std::error_code failure_;
     bool started_ = false;
     bool closing_ = false;
@@ -67,7 +76,7 @@ private:
     std::uint64_t head_bytes_ = 0;
     std::uint64_t synced_end_ = 0;
     std::uint64_t checked_free_at_ = 0;
-    std::thread thread_;
+    std::uint64_t forks_ = 0;
 };
 
 } // namespace twinstep::replay

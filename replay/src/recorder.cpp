@@ -2,6 +2,7 @@
 // The recorder: a writer behind the driver's observer seam.
 #include "twinstep/replay/recorder.hpp"
 
+#include "forks.hpp"
 #include "journal.hpp"
 #include "layout.hpp"
 #include "path.hpp"
@@ -66,6 +67,7 @@ struct Recorder::Impl {
     bool stepping = false; ///< A tick is written whose step has not returned.
     bool trailer_written = false;
     bool closed = false;
+    std::uint64_t forks = fork_count();
 
     std::optional<Error> error() const {
         std::optional<Error> first = writer.error() ? writer.error() : refused;
@@ -77,6 +79,7 @@ struct Recorder::Impl {
 
     bool stopped() const { return closed || refused || lost_from || writer.error(); }
 
+    void notice_fork();
     void make_durable(Durability level);
 
     Result<void> finish();
@@ -225,6 +228,7 @@ Recorder::create(const std::string& path, Simulation& simulation, const Recorder
 void Recorder::before(const TickBegin& begin) {
     TWINSTEP_ASSERT(impl_ != nullptr);
     Impl& impl = *impl_;
+    impl.notice_fork();
     // Somebody loaded another state: what follows is not the session that was recorded.
     if (!impl.stopped() && begin.tick != impl.writer.next_tick()) {
         impl.refused = Error(Errc::wrong_tick,
@@ -265,6 +269,7 @@ void Recorder::before(const TickBegin& begin) {
 void Recorder::after(const StateHashes& hashes) {
     TWINSTEP_ASSERT(impl_ != nullptr);
     Impl& impl = *impl_;
+    impl.notice_fork();
     if (impl.stopped() || !impl.stepping || hashes.sections.size() != impl.sections.size()) {
         return;
     }
@@ -279,6 +284,15 @@ void Recorder::after(const StateHashes& hashes) {
             static_cast<void>(impl.signer->sign(impl.writer));
         }
         impl.make_durable(Durability::chunk);
+    }
+}
+
+/// A child of a fork shares file and journal with the process that records, which goes on: one more
+/// byte of the child's would spoil them.
+void Recorder::Impl::notice_fork() {
+    if (!closed && !refused && fork_count() != forks) {
+        refused = Error(
+            Errc::recorder_stopped, "process", "this process is a copy of the one that records");
     }
 }
 
@@ -322,6 +336,7 @@ Result<void> Recorder::Impl::finish() {
 Result<void> Recorder::close() {
     TWINSTEP_ASSERT(impl_ != nullptr);
     Impl& impl = *impl_;
+    impl.notice_fork();
     if (!impl.closed) {
         if (!impl.refused && !impl.writer.error()) {
             static_cast<void>(impl.finish());

@@ -23,7 +23,7 @@ public:
         , sinks_(sinks)
         , options_(options)
         , run_(source)
-        , keyframes_(source, run_.keyframes(), ends_)
+        , keyframes_(source, options, run_.keyframes(), ends_)
         , first_(run_.scanner().place().tick) {}
 
     Result<RecoverReport> recover();
@@ -47,6 +47,7 @@ private:
     bool ends_found_ = false;
     SourceKeyframes keyframes_;
     Tick first_;
+    std::uint64_t tail_ticks_ = 0; ///< Of the first part, behind its last chunk end.
     Tick next_tick_;               ///< After the last one that is kept.
     std::uint32_t next_chunk_ = 0; ///< The first that is not kept whole.
     bool cut_only_ = true;         ///< No defect but that the end is missing.
@@ -166,13 +167,18 @@ Result<void> Recovery::copy_prefix(RecoverCopy& copy) {
             }
         }
         if (closed || !tail.defect) {
+            tail_ticks_ = tail.ticks;
             return closed ? Result<void>() : copy.flush(tail.end);
         }
         const Result<bool> behind = go_behind(copy);
         if (!behind) {
             return fail(behind.error());
         }
+        if (!*behind && tail.is_contradicted()) {
+            return {};
+        }
         if (!*behind) {
+            tail_ticks_ = tail.ticks;
             return copy.flush(tail.end);
         }
     }
@@ -197,13 +203,13 @@ Result<void> Recovery::first_part() {
     if (auto done = copy_prefix(copy); !done) {
         return done;
     }
-    if (auto closed = copy.close(); !closed) {
+    if (auto closed = copy.close(options_.sync); !closed) {
         return closed;
     }
     ChunkScanner& scanner = run_.scanner();
     const bool closed = scanner.trailer_seen();
     next_chunk_ = scanner.place().chunk;
-    next_tick_ = first_ + (run_.ticks() + (closed ? 0 : run_.tail().ticks));
+    next_tick_ = first_ + (run_.ticks() + (closed ? 0 : tail_ticks_));
     if (next_tick_ == first_ && !closed && !report_.defects.empty()) {
         return {};
     }
@@ -230,7 +236,8 @@ Result<std::optional<LatePart>> Recovery::later_part(const StartState& start) {
     if (!sink) {
         return fail(sink.error());
     }
-    const LatePartOptions options{*session, run_.scanner().place().chain};
+    const LatePartOptions options{
+        *session, run_.scanner().place().chain, std::nullopt, options_.sync};
     Result<LatePart> late = write_late_part(source_, start, ends_, std::move(*sink), options);
     if (!late) {
         if (late.error().code == Errc::io_error) {

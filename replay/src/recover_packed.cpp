@@ -27,8 +27,18 @@ struct FoundFrame {
     std::uint64_t size = 0;
     std::uint32_t chunks = 0;
     std::uint32_t tail = 0;
-    Hash128 state; ///< Of its last chunk end.
+    std::optional<Hash128> state = {}; ///< Of its last chunk end; none: made of its sections.
+    std::vector<Hash128> section_hashes = {}; ///< Of that chunk end.
 };
+
+/// True if the frame ends in this state.
+bool ends_in(const FoundFrame& frame, const KeyframeInfo& info) {
+    if (frame.chunks == 0) {
+        return false;
+    }
+    return info.state ==
+           (frame.state ? *frame.state : state_of_sections(info.tick, frame.section_hashes));
+}
 
 PackedScanner scan_packed(RecoverSource& source) {
     Window window(std::make_unique<SalvageInput>(source.bytes));
@@ -51,7 +61,7 @@ public:
         , sinks_(sinks)
         , options_(options)
         , scanner_(scan_packed(source))
-        , keyframes_(source, runs_, ends_)
+        , keyframes_(source, options, runs_, ends_)
         , first_(*first_tick(source.head.head)) {}
 
     Result<RecoverReport> recover();
@@ -59,6 +69,8 @@ public:
 private:
     Result<void> first_part();
     Result<bool> go_behind(RecoverCopy& copy);
+    static FoundFrame
+    found_frame(const PackedFrame& frame, std::uint64_t offset, std::uint64_t size);
     Result<void> find_frames(std::uint64_t from);
     Result<bool> is_at(const FoundFrame& frame, const Place& place);
     Result<std::optional<std::uint32_t>> chunk_of(const FoundFrame& frame, std::uint32_t from);
@@ -90,6 +102,28 @@ private:
 void PackedRecovery::note(Defect defect) {
     cut_only_ = cut_only_ && defect.error.code == Errc::truncated;
     report_.defects.push_back(std::move(defect));
+}
+
+FoundFrame
+PackedRecovery::found_frame(const PackedFrame& frame, std::uint64_t offset, std::uint64_t size) {
+    FoundFrame found{offset, size, frame.chunks, frame.tail};
+    if (frame.chunks == 0) {
+        return found;
+    }
+    ByteReader hashes(frame.chunk_hashes.last(frame.chunk_hashes.size() / frame.chunks));
+    const auto next_hash = [&hashes] {
+        Hash128 hash;
+        hash.low = hashes.u64("packed.states");
+        hash.high = hashes.u64("packed.states");
+        return hash;
+    };
+    if (!frame.states_left_out) {
+        found.state = next_hash();
+    }
+    while (hashes.remaining() > 0) {
+        found.section_hashes.push_back(next_hash());
+    }
+    return found;
 }
 
 /// Collects what looks like packed frames behind an offset.
@@ -127,14 +161,7 @@ Result<void> PackedRecovery::find_frames(std::uint64_t from) {
             if (!frame) {
                 continue;
             }
-            FoundFrame found{from + i, reader.offset(), frame->chunks, frame->tail, {}};
-            if (frame->chunks > 0) {
-                const std::size_t each = sizeof(Hash128) * (1 + source_.head.sections.size());
-                ByteReader state(frame->chunk_hashes.last(each));
-                found.state.low = state.u64("packed.states");
-                found.state.high = state.u64("packed.states");
-            }
-            frames_.push_back(found);
+            frames_.push_back(found_frame(*frame, from + i, reader.offset()));
         }
         from += reach;
     }
@@ -232,7 +259,7 @@ Result<void> PackedRecovery::first_part() {
         }
         good = scanner_.file_position();
     }
-    if (auto done = copy.close(); !done) {
+    if (auto done = copy.close(options_.sync); !done) {
         return done;
     }
     next_offset_ = good;
@@ -279,7 +306,7 @@ Result<bool> PackedRecovery::later_part(const FoundFrame& frame, std::uint32_t c
     if (!start) {
         return fail(start.error());
     }
-    if (!*start || (*start)->info.state != frame.state || (*start)->info.tick <= next_tick_) {
+    if (!*start || !ends_in(frame, (*start)->info) || (*start)->info.tick <= next_tick_) {
         return false;
     }
     StartState& state = **start;
@@ -298,7 +325,7 @@ Result<bool> PackedRecovery::later_part(const FoundFrame& frame, std::uint32_t c
     if (!session) {
         return fail(session.error());
     }
-    LatePartOptions options{*session, {}, std::nullopt};
+    LatePartOptions options{*session, {}, std::nullopt, options_.sync};
     if (scanner.position().trailer_seen) {
         options.packed_end = first_ + scanner.position().ticks;
     }

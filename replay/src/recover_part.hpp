@@ -3,6 +3,7 @@
 #pragma once
 
 #include "recover_run.hpp"
+#include "recover_side.hpp"
 
 #include "twinstep/replay/keyframes.hpp"
 #include "twinstep/replay/recover.hpp"
@@ -30,7 +31,7 @@ public:
     /// Writes bytes that are not the source's. Errors: io_error.
     Result<void> add(ByteView bytes);
     /// Errors: io_error.
-    Result<void> close();
+    Result<void> close(bool sync);
 
     std::uint64_t bytes() const { return bytes_; }
 
@@ -72,15 +73,20 @@ class SourceKeyframes {
 public:
     /// Borrows everything.
     SourceKeyframes(RecoverSource& source,
+                    const RecoverOptions& options,
                     const std::vector<ChunkPlace>& before,
                     const FoundEnds& behind)
         : source_(source)
+        , options_(options)
         , scanner_(source.bytes, source.head, source.first_offset)
         , before_(before)
         , behind_(behind) {}
 
     /// The state behind a chunk end, if a keyframe that follows it holds it. Errors: io_error.
     Result<std::optional<StartState>> behind(const FoundEnd& end);
+
+    /// The same from the side file, of any place. Errors: none.
+    std::optional<StartState> beside(const ChunkPlace& place, Tick tick, const Hash128& state);
 
     /// The keyframe of a tick, or the first one, in the run of frames at a place, with its state
     /// found to have the hash that it says. Errors: io_error.
@@ -90,6 +96,9 @@ private:
     Result<std::optional<Bytes>> base(Tick tick);
 
     RecoverSource& source_;
+    const RecoverOptions& options_;
+    std::optional<SideKeyframes> side_;
+    bool side_opened_ = false;
     ChunkScanner scanner_;
     const std::vector<ChunkPlace>& before_;
     const FoundEnds& behind_;
@@ -114,6 +123,7 @@ struct LatePartOptions {
     /// Of a packed source: the tick before which its trailer was found, whose chain cannot be
     /// compared here.
     std::optional<Tick> packed_end = std::nullopt;
+    bool sync = true;
 };
 
 /// Writes a recording that starts from a state and holds what follows it. Errors: those of

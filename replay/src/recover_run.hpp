@@ -5,6 +5,7 @@
 #include "salvage_bytes.hpp"
 #include "salvage_scan.hpp"
 
+#include "twinstep/replay/errc.hpp"
 #include "twinstep/replay/recover.hpp"
 
 #include <cstdint>
@@ -20,6 +21,14 @@ struct RecoverTail {
     std::uint64_t ticks = 0;
     FileState state = FileState::open;
     std::optional<Defect> defect;
+
+    /// True if a whole chunk end says that these records are not its chunk's: of another history,
+    /// or changed behind the back of their checks.
+    bool is_contradicted() const { return contradicts(defect); }
+
+    static bool contradicts(const std::optional<Defect>& defect) {
+        return defect && defect->error.code == Errc::corrupt_chunk;
+    }
 };
 
 /// An open file and its head. Thread: one owner at a time.

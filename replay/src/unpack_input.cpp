@@ -293,11 +293,7 @@ Result<void> UnpackInput::write_chunk_end() {
         section_hashes_.push_back(read_hash());
     }
     if (open.states_left_out) {
-        std::vector<SectionHash> sections;
-        for (const Hash128& hash : section_hashes_) {
-            sections.push_back({{}, hash});
-        }
-        state = combine_sections(writer_->next_tick(), sections);
+        state = state_of_sections(writer_->next_tick(), section_hashes_);
     }
     ++open_chunks_;
     open_tail_ = 0;

@@ -108,11 +108,17 @@ public:
 
 } // namespace
 
-TEST_CASE("recording allocates nothing per tick in the steady state", "[replay][fault]") {
+TEST_CASE("recording allocates nothing per tick in the steady state, however durable",
+          "[replay][fault]") {
+    const auto durability = GENERATE(Durability::process, Durability::chunk, Durability::tick);
+    const auto when_full = GENERATE(WhenFull::lose, WhenFull::wait);
+    CAPTURE(static_cast<int>(durability), static_cast<int>(when_full));
     const ScratchDirectory directory;
     auto simulation = toy_simulation();
-    auto recorder = Recorder::create(directory.file("a.twin"), *simulation);
+    auto recorder = Recorder::create(
+        directory.file("a.twin"), *simulation, {.durability = durability, .when_full = when_full});
     REQUIRE(recorder);
+    REQUIRE(recorder->status().queued);
     PlainSource source;
     Driver driver(*simulation, source);
     driver.add(*recorder);

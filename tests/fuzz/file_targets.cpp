@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Tick frames, manifests and recordings.
+// Tick frames, manifests, and recordings of either form.
+#include "columns.hpp"
 #include "fuzz_targets.hpp"
 #include "recording_support.hpp"
+#include "repair.hpp"
 
+#include "twinstep/replay/pack.hpp"
 #include "twinstep/replay/reader.hpp"
 #include "twinstep/sim/frame.hpp"
-#include "twinstep/sim/hash.hpp"
 #include "twinstep/sim/manifest.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <memory>
+#include <optional>
 
 using namespace twinstep;
 using namespace twinstep::replay;
@@ -63,103 +66,30 @@ std::vector<Bytes> manifest_seeds() {
 
 namespace {
 
-/// Makes the checks of a damaged recording right again, as far as its lengths make sense:
-/// otherwise nothing behind the first check would ever be reached.
-class Repair {
-public:
-    explicit Repair(Bytes& file)
-        : file_(file) {}
+/// A reader's head is that of the open form.
+bool is_packed(ByteView file) {
+    constexpr std::size_t features_at = 24;
+    return file.size() > features_at &&
+           (std::to_integer<unsigned>(file[features_at]) & feature::packed) != 0;
+}
 
-    void run() {
-        if (file_.size() < preamble_bytes + 4) {
-            return;
-        }
-        put64(56, checksum64(ByteView(file_).first(56)));
-        ByteReader reader(ByteView(file_).subspan(preamble_bytes));
-        const std::size_t manifest = reader.u32("size");
-        const std::size_t check = preamble_bytes + 4 + manifest;
-        if (check > file_.size() || file_.size() - check < 8) {
-            return;
-        }
-        put64(check, checksum64(ByteView(file_).first(check)));
-        at_ = chunk_ = check + 8;
-        chain_ = hash_bytes("twinstep.head", Tick{0}, {}, ByteView(file_).first(at_));
-        while (record()) {
-        }
-    }
-
-private:
-    void put64(std::size_t at, std::uint64_t value) {
-        const std::uint64_t ordered = detail::little_endian(value);
-        std::memcpy(file_.data() + at, &ordered, sizeof(ordered));
-    }
-
-    bool record() {
-        ByteReader reader(ByteView(file_).subspan(at_));
-        const std::uint8_t tag = reader.u8("tag");
-        const std::uint64_t size = reader.varint("length", record_payload_bytes_max);
-        const std::size_t payload = at_ + reader.offset();
-        reader.bytes(size, "payload");
-        const std::size_t end = at_ + reader.offset();
-        if (!reader.ok() || reader.remaining() < record_check_bytes) {
-            return false;
-        }
-        const bool ends_chunk = tag == static_cast<std::uint8_t>(RecordTag::chunk_end);
-        if (ends_chunk && size >= 80 + 16) {
-            put64(payload + 48, chain_.low);
-            put64(payload + 56, chain_.high);
-            Bytes data(file_.begin() + static_cast<std::ptrdiff_t>(chunk_),
-                       file_.begin() + static_cast<std::ptrdiff_t>(at_));
-            data.insert(data.end(),
-                        file_.begin() + static_cast<std::ptrdiff_t>(payload),
-                        file_.begin() + static_cast<std::ptrdiff_t>(end - 16));
-            chain_ = hash_bytes("twinstep.chunk", Tick{chunks_}, {}, data);
-            put64(end - 16, chain_.low);
-            put64(end - 8, chain_.high);
-        }
-        seal(end);
-        at_ = end + record_check_bytes;
-        ++records_;
-        if (ends_chunk) {
-            chunk_ = at_;
-            ++chunks_;
-            records_ = 0;
-        }
-        return true;
-    }
-
-    void seal(std::size_t end) {
-        Bytes data(file_.begin() + 32, file_.begin() + 48);
-        ByteWriter writer(data);
-        writer.u32(chunks_);
-        writer.u32(records_);
-        writer.bytes(ByteView(file_).subspan(at_, end - at_));
-        const auto check = detail::little_endian(static_cast<std::uint32_t>(checksum64(data)));
-        std::memcpy(file_.data() + end, &check, sizeof(check));
-    }
-
-    Bytes& file_;
-    std::size_t at_ = 0;
-    std::size_t chunk_ = 0;
-    std::uint32_t chunks_ = 0;
-    std::uint32_t records_ = 0;
-    Hash128 chain_;
-};
-
+/// Everything a reader hands out is in place and has one encoding.
 std::uint64_t count_ticks(ByteView file, ReadMode mode) {
     auto reader = Reader::from_memory(file, mode);
     if (!reader) {
         return 0;
     }
+    const bool packed = is_packed(file);
+    const std::uint64_t first = reader->next_tick().value;
     std::uint64_t ticks = 0;
     while (true) {
         const auto record = reader->next();
         if (!record || record->kind == RecordKind::end) {
             break;
         }
-        require(record->offset + record->size <= file.size(), "a record beyond the file");
+        require(packed || record->offset + record->size <= file.size(), "a record beyond the file");
         if (record->kind == RecordKind::tick) {
-            require(record->tick.tick == Tick{ticks}, "ticks out of order");
+            require(record->tick.tick == Tick{first + ticks}, "ticks out of order");
             Bytes again;
             encode_frame(*record->tick.frame, again);
             require(std::equal(again.begin(),
@@ -174,21 +104,65 @@ std::uint64_t count_ticks(ByteView file, ReadMode mode) {
     return ticks;
 }
 
+/// The one spelling of what a recording of the open form says.
+void require_one_spelling(ByteView file) {
+    const auto text = to_text(file);
+    require(text.has_value(), "a recording without a defect cannot be written as text");
+    const auto again = from_text(*text);
+    require(again && std::ranges::equal(*again, file), "a recording with two encodings");
+}
+
+Bytes packed_again(ByteView open) {
+    auto plan = std::make_shared<SinkPlan>();
+    auto reader = Reader::from_memory(open, ReadMode::strict);
+    require(reader && pack(*reader, std::make_unique<MemorySink>(plan), {0}),
+            "what was unpacked cannot be packed");
+    return plan->file;
+}
+
+/// What unpacking gives, if the file has no defect.
+std::optional<Bytes> unpacked(ByteView file) {
+    auto plan = std::make_shared<SinkPlan>();
+    auto reader = Reader::from_memory(file, ReadMode::strict);
+    if (!reader || !is_packed(file) || !unpack(*reader, std::make_unique<MemorySink>(plan))) {
+        return std::nullopt;
+    }
+    return plan->file;
+}
+
+void read_recording(ByteView file) {
+    const std::uint64_t strict = count_ticks(file, ReadMode::strict);
+    const std::uint64_t prefix = count_ticks(file, ReadMode::prefix);
+    require(strict <= prefix, "a strict reader reads more");
+    static_cast<void>(count_ticks(file, ReadMode::tail));
+    const auto summary = summarise(file);
+    const auto frames = check_packed(file);
+    if (!summary) {
+        require(!frames, "a file that cannot be opened has good frames");
+        return;
+    }
+    require(summary->ticks == prefix, "a summary of other ticks");
+    // A file without a tick still has its head; one with a defect has no one spelling.
+    if (frames) {
+        require(frames->ticks >= summary->ticks, "unpacking finds ticks that no frame has");
+        const std::optional<Bytes> open = unpacked(file);
+        require(open.has_value() == summary->defects.empty(), "unpacking has another verdict");
+        if (open) {
+            require(unpacked(packed_again(*open)) == open, "packing and unpacking change a file");
+        }
+    } else if (summary->defects.empty()) {
+        require_one_spelling(file);
+    }
+}
+
 } // namespace
 
 /// As it is, and with its checks made right.
 void fuzz_recording(ByteView bytes) {
+    read_recording(bytes);
     Bytes file(bytes.begin(), bytes.end());
-    for (const bool repaired : {false, true}) {
-        if (repaired) {
-            Repair(file).run();
-        }
-        const std::uint64_t strict = count_ticks(file, ReadMode::strict);
-        const std::uint64_t prefix = count_ticks(file, ReadMode::prefix);
-        require(strict <= prefix, "a strict reader reads more");
-        static_cast<void>(count_ticks(file, ReadMode::tail));
-        static_cast<void>(summarise(file));
-    }
+    Repair(file).run();
+    read_recording(file);
 }
 
 std::vector<Bytes> recording_seeds() {
@@ -196,4 +170,149 @@ std::vector<Bytes> recording_seeds() {
             record_toy({.ticks = 3}),
             record_toy({.ticks = 12, .slots = 3, .close = false}),
             record_small_chunks(6, 2, 2)};
+}
+
+void fuzz_packed(ByteView bytes) {
+    fuzz_recording(bytes);
+}
+
+/// Without compression first: a fuzzer cannot do much to what is behind one.
+std::vector<Bytes> packed_seeds() {
+    std::vector<Bytes> seeds;
+    for (const Bytes& open : {record_toy({.ticks = 12, .slots = 3, .close = false}),
+                              record_small_chunks(6, 2, 2),
+                              record_toy({.ticks = 0})}) {
+        seeds.push_back(packed_again(open));
+    }
+    auto plan = std::make_shared<SinkPlan>();
+    const Bytes open = record_small_chunks(9, 3, 2);
+    auto reader = Reader::from_memory(open);
+    if (pack(*reader, std::make_unique<MemorySink>(plan), {3})) {
+        seeds.push_back(plan->file);
+    }
+    return seeds;
+}
+
+namespace {
+
+/// The items of a packed frame's content, put into a layout again.
+struct Laid {
+    bool good = false;
+    Bytes columns;
+    Bytes rows;
+};
+
+Laid read_content(ByteView content, const ContentFacts& facts) {
+    Laid laid;
+    ContentReader reader;
+    if (!reader.open(content, facts)) {
+        return laid;
+    }
+    ColumnWriter columns;
+    RowWriter rows;
+    TickFrame frame;
+    Bytes before;
+    std::uint64_t ticks = 0;
+    std::uint64_t chunks = 0;
+    while (true) {
+        const auto item = reader.next(before);
+        if (!item) {
+            return laid;
+        }
+        if (item->kind == ContentKind::end) {
+            break;
+        }
+        if (item->kind == ContentKind::tick) {
+            // What it means is a Reader's business; here it has to be well-formed.
+            if (!decode_frame(item->bytes, frame)) {
+                return laid;
+            }
+            columns.tick(frame, item->bytes);
+            rows.record(static_cast<std::uint8_t>(RecordTag::tick), item->bytes);
+            before.assign(item->bytes.begin(), item->bytes.end());
+            ++ticks;
+        } else if (item->kind == ContentKind::record) {
+            columns.record(item->tag, item->bytes);
+            rows.record(item->tag, item->bytes);
+        } else {
+            columns.chunk_end();
+            rows.chunk_end();
+            before.clear();
+            ++chunks;
+        }
+        require(ticks + chunks <= content.size() + facts.ticks + facts.chunks, "out of nothing");
+    }
+    // Of rows it is for the owner of the content to count them.
+    laid.good = ticks == facts.ticks && chunks == facts.chunks;
+    require(laid.good || facts.layout == ContentLayout::rows, "not what was declared");
+    laid.columns = columns.finish();
+    laid.rows = rows.finish();
+    return laid;
+}
+
+} // namespace
+
+/// Layout, changes, chunks and ticks, a byte each; then the content of a packed frame.
+void fuzz_packed_content(ByteView bytes) {
+    if (bytes.size() < 4) {
+        return;
+    }
+    const auto setting = [&bytes](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };
+    ContentFacts facts;
+    facts.layout = (setting(0) & 1U) != 0 ? ContentLayout::columns : ContentLayout::rows;
+    facts.with_changes = (setting(0) & 2U) != 0;
+    facts.chunks = setting(1);
+    facts.ticks = setting(2) * (setting(3) + 1);
+    facts.first = Tick{setting(3)};
+    const Laid laid = read_content(bytes.subspan(4), facts);
+    if (!laid.good) {
+        return;
+    }
+    for (const ContentLayout layout : {ContentLayout::columns, ContentLayout::rows}) {
+        ContentFacts again = facts;
+        again.layout = layout;
+        const Laid twice =
+            read_content(layout == ContentLayout::columns ? laid.columns : laid.rows, again);
+        require(twice.good, "content that was laid out again is refused");
+        require(twice.columns == laid.columns && twice.rows == laid.rows,
+                "content that was laid out again is another one");
+    }
+}
+
+std::vector<Bytes> packed_content_seeds() {
+    std::vector<Bytes> seeds;
+    for (const unsigned slots : {0U, 1U, 3U}) {
+        ColumnWriter columns;
+        RowWriter rows;
+        for (std::uint64_t tick = 0; tick < 6; ++tick) {
+            TickFrame frame;
+            frame.reset(Tick{tick}, slots);
+            for (std::uint16_t slot = 0; slot < slots; ++slot) {
+                frame.set_input(
+                    Slot{slot}, Bytes(slot + tick / 3, static_cast<std::byte>(tick)), slot == 2);
+            }
+            if (tick == 4) {
+                frame.add_event(EventKind::marker, Bytes(3, std::byte{'x'}));
+            }
+            Bytes encoded;
+            encode_frame(frame, encoded);
+            columns.tick(frame, encoded);
+            rows.record(static_cast<std::uint8_t>(RecordTag::tick), encoded);
+            if (tick == 3) {
+                columns.record(0x90, Bytes(2));
+                rows.record(0x90, Bytes(2));
+                columns.chunk_end();
+                rows.chunk_end();
+            }
+        }
+        for (const unsigned layout : {0U, 1U}) {
+            Bytes& seed = seeds.emplace_back();
+            for (const unsigned setting : {layout, 1U, 6U, 0U}) {
+                seed.push_back(static_cast<std::byte>(setting));
+            }
+            const Bytes& content = layout == 0 ? rows.finish() : columns.finish();
+            seed.insert(seed.end(), content.begin(), content.end());
+        }
+    }
+    return seeds;
 }

@@ -19,6 +19,19 @@ std::span<const FuzzTarget> fuzz_targets() {
         FuzzTarget{"tick_frame", 2000, fuzz_tick_frame, tick_frame_seeds},
         FuzzTarget{"manifest", 1000, fuzz_manifest, manifest_seeds},
         FuzzTarget{"recording", 4096, fuzz_recording, recording_seeds},
+        FuzzTarget{"packed", 4096, fuzz_packed, packed_seeds},
+        FuzzTarget{"packed_content", 2000, fuzz_packed_content, packed_content_seeds},
+        FuzzTarget{"keyframes", 4096, fuzz_keyframes, keyframes_seeds},
+        FuzzTarget{"journal", 160, fuzz_journal, journal_seeds},
+        FuzzTarget{"text_form", 6000, fuzz_text_form, text_form_seeds},
+        FuzzTarget{"doom_demo", 600, fuzz_doom_demo, doom_demo_seeds},
+        FuzzTarget{"doom_wad", 400, fuzz_doom_wad, doom_wad_seeds},
+        FuzzTarget{"marine_state", 8000, fuzz_marine_state, marine_state_seeds},
+        FuzzTarget{"swarm_state", 600, fuzz_swarm_state, swarm_state_seeds},
+        FuzzTarget{"pile_state", 4000, fuzz_pile_state, pile_state_seeds},
+        FuzzTarget{"game_input", 64, fuzz_game_input, game_input_seeds},
+        FuzzTarget{"config_file", 600, fuzz_config_file, config_file_seeds},
+        FuzzTarget{"evidence", 4000, fuzz_evidence, evidence_seeds},
     };
     return targets;
 }

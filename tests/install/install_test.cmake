@@ -76,6 +76,42 @@ if(NOT digest MATCHES "^[0-9a-f]+$")
     message(FATAL_ERROR "the outside game's recording has no source digest: ${digest}")
 endif()
 
+# A recording becomes a test of the project, the next one too without configuring again, and a folder without
+# recordings is an error: tests that check nothing must not pass.
+set(recordings "${work_dir}/recordings")
+file(MAKE_DIRECTORY "${recordings}/inner")
+configure_outside("${work_dir}/outside" result "-DWANTED_VERSION=${version}" "-DRECORDINGS=${recordings}")
+if(result EQUAL 0 OR NOT output MATCHES "no .twin file")
+    message(FATAL_ERROR "a folder without recordings was taken for tests:\n${output}")
+endif()
+file(COPY "${work_dir}/sled.twin" DESTINATION "${recordings}")
+configure_outside("${work_dir}/outside" result "-DWANTED_VERSION=${version}" "-DRECORDINGS=${recordings}")
+if(NOT result EQUAL 0)
+    message(FATAL_ERROR "a folder with a recording was refused:\n${output}")
+endif()
+file(COPY "${work_dir}/sled.twin" DESTINATION "${recordings}/inner")
+run("building with another recording" "${CMAKE_COMMAND}" --build "${work_dir}/outside")
+cmake_path(GET CMAKE_COMMAND PARENT_PATH cmake_programs)
+run(
+    "testing the recordings" "${cmake_programs}/ctest" --test-dir "${work_dir}/outside" --no-tests=error -L recordings
+    -V
+)
+foreach(expected IN ITEMS "sled: sled.twin" "sled: inner/sled.twin" "400 ticks" "100% tests passed.*out of 2")
+    if(NOT output MATCHES "${expected}")
+        message(FATAL_ERROR "the tests of the recordings do not say '${expected}':\n${output}")
+    endif()
+endforeach()
+# A recording that is no whole one makes its test fail.
+file(WRITE "${recordings}/broken.twin" "not a recording")
+run("building with a broken recording" "${CMAKE_COMMAND}" --build "${work_dir}/outside")
+execute_process(
+    COMMAND "${cmake_programs}/ctest" --test-dir "${work_dir}/outside" RESULT_VARIABLE result OUTPUT_VARIABLE output
+    ERROR_VARIABLE output
+)
+if(result EQUAL 0 OR NOT output MATCHES "1 tests failed out of 3")
+    message(FATAL_ERROR "a broken recording passed as a test:\n${output}")
+endif()
+
 # What README.md prints is a whole project, and every command under it works; else newcomers stumble.
 function(write_readme_block language file)
     file(READ "${source_dir}/README.md" text)

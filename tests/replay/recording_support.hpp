@@ -141,9 +141,10 @@ inline Bytes record_toy(const ToyOptions& options, Hash128* final_hash = nullptr
 inline Bytes record_small_chunks(std::uint64_t ticks,
                                  std::uint64_t chunk,
                                  std::uint16_t slots = 1,
-                                 SessionId session = test_session()) {
+                                 SessionId session = test_session(),
+                                 std::uint64_t seed = 7) {
     auto plan = std::make_shared<SinkPlan>();
-    auto simulation = toy_simulation(slots);
+    auto simulation = toy_simulation(slots, seed);
     Head head;
     head.session = session;
     head.manifest = make_manifest(simulation->info(), simulation->setup());

@@ -21,10 +21,10 @@ constexpr std::uint64_t chunk_ticks = 4;
 constexpr std::uint64_t all_ticks = 10 * chunk_ticks;
 
 /// Ten chunks with a keyframe between any two, every other one a difference from the one before.
-Bytes recording_with_keyframes(SessionId session = test_session()) {
-    const Bytes plain = record_small_chunks(all_ticks, chunk_ticks, 2, session);
+Bytes recording_with_keyframes(SessionId session = test_session(), std::uint64_t seed = 7) {
+    const Bytes plain = record_small_chunks(all_ticks, chunk_ticks, 2, session, seed);
     auto plan = std::make_shared<SinkPlan>();
-    auto simulation = toy_simulation(2);
+    auto simulation = toy_simulation(2, seed);
     const auto added = add_keyframes(*simulation,
                                      *Reader::from_memory(plain),
                                      std::make_unique<MemorySink>(plan),
@@ -61,12 +61,13 @@ struct Recovered {
     std::map<Tick, Bytes> files; ///< By first tick; also those that hold nothing.
 };
 
-Recovered recovered(ByteView bytes, bool later_parts = true) {
+Recovered recovered(ByteView bytes, bool later_parts = true, ByteView side_bytes = {}) {
     Recovered result;
     std::map<Tick, std::shared_ptr<SinkPlan>> plans;
     std::uint8_t session = 100;
     RecoverOptions options;
     options.later_parts = later_parts;
+    options.side_bytes = side_bytes;
     options.sessions = [&session]() -> Result<SessionId> { return test_session(++session); };
     const auto report = recover(
         bytes,
@@ -305,6 +306,54 @@ TEST_CASE("damage inside a chunk costs that chunk only, where keyframes follow",
     }
 }
 
+TEST_CASE("keyframes of a side file start later parts too", "[replay][recover][fault]") {
+    const Bytes file = record_small_chunks(all_ticks, chunk_ticks, 2);
+    const auto straight = ticks_of(file);
+    const auto side_file = [](SessionId session, std::uint64_t seed) {
+        auto plan = std::make_shared<SinkPlan>();
+        auto simulation = toy_simulation(2, seed);
+        const Bytes source = record_small_chunks(all_ticks, chunk_ticks, 2, session, seed);
+        REQUIRE(write_side_file(*simulation,
+                                *Reader::from_memory(source),
+                                std::make_unique<MemorySink>(plan),
+                                {chunk_ticks, {KeyframeCodec::zero_runs, 3}, true}));
+        return plan->file;
+    };
+    const Bytes side = side_file(test_session(), 7);
+    Bytes damaged = file;
+    damaged[chunks_of(file)[3].begin + 20] ^= std::byte{4};
+    const Recovered result = recovered(damaged, true, side);
+    CHECK(judge(result, straight).size() >= all_ticks - chunk_ticks);
+    CHECK(result.report.parts.size() == 2);
+    // Not one of another session, nor the states of another game.
+    CHECK(recovered(damaged, true, side_file(test_session(9), 7)).report.parts.size() == 1);
+    CHECK(recovered(damaged, true, side_file(test_session(), 8)).report.parts.size() == 1);
+    CHECK(recovered(damaged, true, Bytes(100)).report.parts.size() == 1);
+}
+
+TEST_CASE("a recovered part that is damaged again is recovered again", "[replay][recover][fault]") {
+    const Bytes file = recording_with_keyframes();
+    const auto straight = ticks_of(file);
+    Bytes damaged = file;
+    damaged[chunks_of(file)[1].begin + 20] ^= std::byte{4};
+    const Recovered once = recovered(damaged);
+    REQUIRE(once.report.parts.size() == 2);
+    const Bytes late = once.files.at(once.report.parts[1].first);
+    REQUIRE(once.report.parts[1].first == Tick{2 * chunk_ticks});
+    damaged = late;
+    damaged[chunks_of(late)[2].begin + 20] ^= std::byte{4};
+    const Recovered twice = recovered(damaged);
+    CHECK(judge(twice, straight).size() >= 7 * chunk_ticks);
+    CHECK(twice.report.parts.size() == 2);
+    // Without the state that it starts from, its first ticks mean nothing.
+    damaged = late;
+    damaged[chunks_of(late)[0].begin - 20] ^= std::byte{4};
+    const Recovered thrice = recovered(damaged);
+    const auto kept = judge(thrice, straight);
+    CHECK_FALSE(kept.contains(Tick{2 * chunk_ticks}));
+    CHECK(kept.size() == 7 * chunk_ticks);
+}
+
 TEST_CASE("damage between chunks costs no tick", "[replay][recover][fault]") {
     const Bytes file = recording_with_keyframes();
     const auto straight = ticks_of(file);
@@ -385,11 +434,44 @@ TEST_CASE("whatever happens to a recording, nothing wrong is kept and no good pr
         prefix_ticks += prefix;
     }
     // Seen to keep far more than prefixes do.
-    CHECK(kept_ticks > prefix_ticks + prefix_ticks / 2);
+    // A quarter of the rounds only cut, and keyframes that are differences need their base.
+    CHECK(kept_ticks > prefix_ticks + prefix_ticks / 3);
+}
+
+TEST_CASE("a chunk of another history of the same session is not taken for the next",
+          "[replay][recover][fault]") {
+    // Same session, same places, right digests; only the link is another.
+    const Bytes file = recording_with_keyframes();
+    const Bytes other = recording_with_keyframes(test_session(), 8);
+    const auto straight = ticks_of(file);
+    const auto chunks = chunks_of(file);
+    const auto others = chunks_of(other);
+    for (std::size_t number = 1; number < chunks.size(); ++number) {
+        INFO("chunk " << number);
+        Bytes damaged = file;
+        erase(damaged, chunks[number].begin, chunks[number].end - chunks[number].begin);
+        insert(damaged, chunks[number].begin, piece(other, others[number]));
+        const Recovered result = recovered(damaged);
+        const auto kept = judge(result, straight);
+        CHECK_FALSE(kept.contains(Tick{number * chunk_ticks + 1}));
+        CHECK(kept.size() >= all_ticks - 2 * chunk_ticks);
+    }
 }
 
 TEST_CASE("a keyframe that does not fit what the chunk end recorded starts no part",
           "[replay][recover][fault]") {
+    // Keyframes of another game of the same session: right in themselves, in frames with right
+    // checks.
+    const Bytes other = recording_with_keyframes(test_session(), 8);
+    std::map<std::uint64_t, std::vector<Bytes>> wrong; // By chunk.
+    auto strange = Reader::from_memory(other);
+    REQUIRE(strange);
+    for (auto record = strange->next(); record && record->kind != RecordKind::end;
+         record = strange->next()) {
+        if (record->kind == RecordKind::frame) {
+            wrong[strange->chunks()].emplace_back(record->payload.begin(), record->payload.end());
+        }
+    }
     const Bytes plain = record_small_chunks(all_ticks, chunk_ticks, 2);
     auto reader = Reader::from_memory(plain);
     REQUIRE(reader);
@@ -403,14 +485,9 @@ TEST_CASE("a keyframe that does not fit what the chunk end recorded starts no pa
                 record->tick.hash, record->tick.section_bytes, record->tick.encoded));
         } else if (record->kind == RecordKind::chunk_end) {
             REQUIRE(writer->write_chunk_end(record->chunk_end.state, record->chunk_end.sections));
-            Bytes payload(64);
-            // What a keyframe looks like, with nothing right in it.
-            payload[0] = static_cast<std::byte>(record->chunk_end.last.value + 1);
-            payload[16] = std::byte{1};
-            payload[24] = std::byte{1};
-            payload[36] = std::byte{1};
-            payload.push_back(std::byte{7});
-            REQUIRE(writer->write_frame(0x41, payload));
+            for (const Bytes& payload : wrong[writer->chunks()]) {
+                REQUIRE(writer->write_frame(0x41, payload));
+            }
         } else if (record->kind == RecordKind::trailer) {
             REQUIRE(writer->write_trailer());
         }
@@ -469,7 +546,8 @@ TEST_CASE("a packed recording keeps whole packed frames and starts again behind 
         kept_ticks += kept.size();
         prefix_ticks += prefix;
     }
-    CHECK(kept_ticks > prefix_ticks + prefix_ticks / 2);
+    // A quarter of the rounds only cut, and keyframes that are differences need their base.
+    CHECK(kept_ticks > prefix_ticks + prefix_ticks / 3);
 }
 
 TEST_CASE("recovering holds little of a large file and of a hostile one",

@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-NAMED = r"`(?:sim|replay|fault|games|marine|tidy|tools\w*|net_\w+): ([^`]+)`"
+NAMED = r"`(?:sim|replay|fault|games|marine|tidy|conformance|tools\w*|net_\w+): ([^`]+)`"
 
 
 def known_names(root):

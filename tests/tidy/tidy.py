@@ -17,7 +17,7 @@ import tempfile
 
 CPP = r"\.(cpp|hpp)$"
 CODE = r"(\.(cpp|hpp|cmake|py|sh|in)|CMakeLists\.txt|^dev|^\.ci/run)$"
-TEXT = (r"(\.(cpp|hpp|cmake|py|sh|in|md|txt|json|ndjson|csv|gitignore|clang-\w+)"
+TEXT = (r"(\.(cpp|hpp|cmake|py|sh|in|md|txt|json|ndjson|csv|yml|sbatch|gitignore|clang-\w+)"
         r"|^dev|^\.ci/run)$")
 LIBRARY = r"^(sim|timer|replay|net)/.*" + CPP
 STEP = r"^(sim|examples/games)/.*" + CPP  # what runs inside a simulation step
@@ -78,10 +78,12 @@ PORT = (r"^net/(src|include/twinstep/net)/(.*[/_])?port([/_.]|$)"
         r"|^tools/src/serve_(http_port|supervisor)\.cpp$")
 
 EXTENSIONS = {".cpp", ".hpp", ".cmake", ".in", ".txt", ".md", ".py", ".sh", ".json", ".ndjson",
-              ".csv", ".twin", ".kf", ".pub", ".lmp", ".bin", ".service", ".yaml"}
+              ".csv", ".twin", ".kf", ".pub", ".lmp", ".bin", ".service", ".yaml", ".yml",
+              ".sbatch"}
 BARE_NAMES = {"dev", ".ci/run", "LICENSE", ".gitignore", ".gitattributes", ".clang-format",
               ".clang-tidy", "sim/.clang-tidy", "docs/deploy/Dockerfile",
-              "recordings/format/FORMAT-CORPUS", "recordings/format/SHA256SUMS"}
+              "recordings/format/FORMAT-CORPUS", "recordings/format/SHA256SUMS",
+              "recordings/must-fail/FORMAT-CORPUS"}
 COLUMNS_MAX = 100
 CPP_LINES_MAX = 800
 ROOM_TARGET = r"\btwinstep(::|_)(timer|sim|replay|net|tools)\b"

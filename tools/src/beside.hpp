@@ -28,9 +28,20 @@ public:
     /// io_error.
     Result<std::unique_ptr<replay::FileSink>> create();
 
-    /// Gives the file its name, unless somebody else took that meanwhile. Requires that the sink
-    /// was closed. Errors: already_exists, io_error; the file then goes away.
+    /// The same beside a target that exists and is to be replaced. Errors: already_exists if
+    /// another run is making it; io_error.
+    Result<std::unique_ptr<replay::FileSink>> create_replacement();
+
+    /// Gives the file its name, unless somebody else took that meanwhile, so that a loss of power
+    /// takes neither the name nor what it names. Requires that the sink was closed. Errors:
+    /// already_exists, io_error; the file then goes away.
     Result<void> rename();
+
+    /// Gives the file the name of the target, which is kept as `backup` (UTF-8 path that must not
+    /// exist) unless that is empty. At every moment there is a whole file of that name. Requires
+    /// that the sink was closed. Errors: already_exists for the backup, io_error; nothing has
+    /// changed then.
+    Result<void> replace(const std::string& backup);
 
 private:
     std::string target_;

@@ -2,6 +2,7 @@
 // twinstep diff: the first differing tick, section and field of two recordings or evidence bundles.
 #include "command.hpp"
 #include "diff_evidence.hpp"
+#include "diff_inputs.hpp"
 #include "evidence.hpp"
 #include "options.hpp"
 #include "recordings.hpp"
@@ -19,6 +20,8 @@ namespace {
 struct DiffOptions {
     std::string left;
     std::string right;
+    bool inputs = false;
+    std::uint64_t limit = 1000;
 };
 
 Json side_by_side(const Divergence& divergence) {
@@ -92,7 +95,53 @@ Exit diff_bundles(Context& context, const DiffOptions& options) {
     return Exit::done;
 }
 
+/// The inputs alone, field by field; nothing is simulated.
+Exit list_inputs(Context& context, const DiffOptions& options) {
+    const auto diff = diff_inputs(context, options.left, options.right, options.limit);
+    if (!diff) {
+        return Context::refuse(diff.error());
+    }
+    const replay::InputComparison& comparison = diff->comparison;
+    const bool whole = comparison.left_first == comparison.right_first &&
+                       comparison.left_end == comparison.right_end;
+    const bool same = comparison.ticks_different == 0 && whole;
+    Json object{{"same", same}};
+    object.update(to_json(*diff));
+    context.print(object);
+    for (const replay::InputDifference& difference : diff->listed) {
+        context.say(fmt::format("tick {}: {}: left {}, right {}",
+                                difference.tick.value,
+                                printable(difference.field),
+                                printable(difference.left),
+                                printable(difference.right)));
+    }
+    if (const std::uint64_t more = comparison.fields_different - diff->listed.size(); more > 0) {
+        context.say(fmt::format("... and {} more; see --limit", more));
+    }
+    context.say(comparison.ticks_different == 0
+                    ? fmt::format("the same inputs at {} ticks", comparison.ticks_compared)
+                    : summary_line(comparison));
+    if (!whole) {
+        context.say(fmt::format("left has the ticks {} to {}, right {} to {}",
+                                comparison.left_first.value,
+                                comparison.left_end.value,
+                                comparison.right_first.value,
+                                comparison.right_end.value));
+    }
+    if (!same) {
+        return Exit::divergence;
+    }
+    if (comparison.ticks_compared == 0) {
+        Context::note("nothing was checked: the recordings have no tick in common");
+        return Exit::nothing_checked;
+    }
+    return wholeness(options);
+}
+
 Exit diff(Context& context, const DiffOptions& options) {
+    if (options.inputs) {
+        return list_inputs(context, options);
+    }
     if (is_evidence(options.left) && is_evidence(options.right)) {
         return diff_bundles(context, options);
     }
@@ -121,6 +170,14 @@ Exit diff(Context& context, const DiffOptions& options) {
     if (difference->state) {
         object.update(side_by_side(*difference->state));
         context.say(describe("states", *difference->state));
+    }
+    if (difference->input) {
+        // The states part soon after the inputs; how far the inputs do, all of them tell.
+        if (const auto all = diff_inputs(context, options.left, options.right, 0)) {
+            object["input"]["ticks_different"] = json_integer(all->comparison.ticks_different);
+            object["input"]["fields_different"] = json_integer(all->comparison.fields_different);
+            context.say(summary_line(all->comparison) + "; see --inputs");
+        }
     }
     context.print(object);
     if (difference->same()) {
@@ -155,6 +212,12 @@ void declare_diff(CLI::App& app, Context& context, Action& action) {
     verb.add_option("right", options->right, "Recording, or evidence bundle")
         ->required()
         ->check(not_empty());
+    auto* inputs = verb.add_flag(
+        "--inputs", options->inputs, "Compare inputs only, and list each field that differs");
+    verb.add_option("--limit", options->limit, "Differences that are listed")
+        ->needs(inputs)
+        ->transform(whole_number(0, 10'000'000))
+        ->capture_default_str();
     verb.callback(
         [&action, options] { action = [options](Context& c) { return diff(c, *options); }; });
 }

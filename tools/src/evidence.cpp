@@ -180,13 +180,25 @@ Result<Evidence> read_evidence(const std::string& path) {
     if (!bytes) {
         return fail(bytes.error());
     }
-    ByteReader reader(*bytes);
+    auto evidence = decode_evidence(*bytes);
+    if (!evidence) {
+        return fail(std::move(evidence.error()).in(path));
+    }
+    return evidence;
+}
+
+Result<Evidence> decode_evidence(ByteView bytes) {
+    ByteReader reader(bytes);
     const ByteView head = reader.bytes(magic.size(), "magic");
     const ByteView manifest =
         reader.bytes(reader.varint("manifest size", manifest_bytes_max), "manifest");
     Evidence evidence;
     read_rows(reader, evidence);
-    if (reader.u8("has snapshot") == 1) {
+    const std::uint8_t has_snapshot = reader.u8("has snapshot");
+    if (has_snapshot > 1) {
+        reader.fail(SimErrc::malformed, "has snapshot");
+    }
+    if (has_snapshot == 1) {
         evidence.snapshot_tick = Tick{reader.varint("snapshot tick", tick_max)};
         const ByteView snapshot =
             reader.bytes(reader.varint("snapshot size", snapshot_bytes_max), "snapshot");
@@ -196,15 +208,15 @@ Result<Evidence> read_evidence(const std::string& path) {
     const std::uint64_t checksum = reader.u64("checksum");
     reader.finish("end");
     if (!reader.ok()) {
-        return fail(reader.error().in(path));
+        return fail(reader.error());
     }
     if (!std::ranges::equal(head, std::as_bytes(std::span(magic))) ||
-        checksum != checksum64(ByteView(*bytes).first(checked))) {
-        return fail(Error(SimErrc::malformed, "checksum").at(checked).in(path));
+        checksum != checksum64(bytes.first(checked))) {
+        return fail(Error(SimErrc::malformed, "checksum").at(checked));
     }
     auto decoded = decode_manifest(manifest);
     if (!decoded) {
-        return fail(std::move(decoded.error()).in(path));
+        return fail(decoded.error());
     }
     evidence.manifest = std::move(*decoded);
     return evidence;

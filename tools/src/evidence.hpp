@@ -75,8 +75,10 @@ struct Evidence {
 
 /// True if the file begins as a bundle does.
 bool is_evidence(const std::string& path);
-/// Reads a bundle. Errors: io_error; truncated, malformed, limit_exceeded, trailing_bytes with the
-/// path and the offset.
+/// Reads a bundle. Errors: truncated, malformed, limit_exceeded, trailing_bytes with the offset.
+Result<Evidence> decode_evidence(ByteView bytes);
+/// The same of a file. Errors: io_error; truncated, malformed, limit_exceeded, trailing_bytes with
+/// the path and the offset.
 Result<Evidence> read_evidence(const std::string& path);
 
 } // namespace twinstep::tools

@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 namespace twinstep::tools {
@@ -113,10 +115,10 @@ timer::CountToken Cadence::next() {
 namespace {
 
 /// One call, as many ticks as there are: for people who wait for the result.
-Result<LoopReport> run_unlimited(Driver& driver, const LoopOptions& options) {
+Result<LoopReport> run_unlimited(const Advancer& advancer, const LoopOptions& options) {
     LoopReport report;
     while (report.ticks < options.ticks_max && !report.ended) {
-        const auto advance = driver.advance(options.ticks_max - report.ticks);
+        const auto advance = advancer(options.ticks_max - report.ticks);
         if (!advance) {
             return fail(advance.error());
         }
@@ -129,19 +131,23 @@ Result<LoopReport> run_unlimited(Driver& driver, const LoopOptions& options) {
 
 Result<timer::FixedStep>
 make_fixed_step(const Cadence& cadence, TickRate rate, const LoopOptions& options) {
+    // What is beyond the timer's own scale is as many times the rate.
+    const auto times = static_cast<std::int64_t>(std::max(1.0, std::ceil(options.speed / 4.0)));
     const timer::FixedStepConfig config{
         .frequency_hz = cadence.frequency_hz(),
-        .rate_hz = {rate.num, rate.den},
+        .rate_hz = {rate.num * times, rate.den},
         // A tick of a slow simulation may be longer than the usual quarter of a second.
         .max_frame_seconds = std::uint64_t{rate.den} * 4 > rate.num
                                  ? timer::Rational{std::int64_t{rate.den} * 2, rate.num}
-                                 : timer::Rational{1, 4}};
+                                 : timer::Rational{1, 4},
+        .max_steps = timer::FixedStepConfig{}.max_steps * times};
     auto step = timer::FixedStep::create(config);
     if (!step) {
         return fail(timer_error(step.error().field, step.error().reason()));
     }
     if (options.speed != 1.0) {
-        if (auto scaled = step->set_time_scale(options.speed); !scaled) {
+        if (auto scaled = step->set_time_scale(options.speed / static_cast<double>(times));
+            !scaled) {
             return fail(timer_error("--speed", scaled.error().reason()));
         }
     }
@@ -151,10 +157,18 @@ make_fixed_step(const Cadence& cadence, TickRate rate, const LoopOptions& option
 } // namespace
 
 Result<LoopReport> run_loop(Driver& driver, Cadence& cadence, const LoopOptions& options) {
+    return run_loop([&driver](std::uint64_t ticks) { return driver.advance(ticks); },
+                    driver.simulation().info().tick_rate,
+                    cadence,
+                    options);
+}
+
+Result<LoopReport>
+run_loop(const Advancer& advancer, TickRate rate, Cadence& cadence, const LoopOptions& options) {
     if (cadence.unlimited()) {
-        return run_unlimited(driver, options);
+        return run_unlimited(advancer, options);
     }
-    auto step = make_fixed_step(cadence, driver.simulation().info().tick_rate, options);
+    auto step = make_fixed_step(cadence, rate, options);
     if (!step) {
         return fail(step.error());
     }
@@ -178,7 +192,7 @@ Result<LoopReport> run_loop(Driver& driver, Cadence& cadence, const LoopOptions&
         }
         const auto wanted =
             std::min(static_cast<std::uint64_t>(row->steps), options.ticks_max - report.ticks);
-        const auto advance = driver.advance(wanted);
+        const auto advance = advancer(wanted);
         if (!advance) {
             return fail(advance.error());
         }

@@ -8,6 +8,7 @@
 #include "twinstep/timer/count_stream.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,12 +57,19 @@ struct LoopReport {
 /// How to run a loop.
 struct LoopOptions {
     std::uint64_t ticks_max = UINT64_MAX;
-    double speed = 1.0;     ///< Time scale, 0.1 to 4.
+    double speed = 1.0;     ///< Time scale, 0.1 to 64.
     bool real_time = false; ///< Waits until each frame's time has come.
 };
 
 /// Runs the driver frame by frame until the source ends or ticks_max is reached.
 /// Errors: the driver's; bad_setup for a rate or speed that cannot work.
 Result<LoopReport> run_loop(Driver& driver, Cadence& cadence, const LoopOptions& options);
+
+/// Takes up to so many ticks.
+using Advancer = std::function<Result<Advance>(std::uint64_t ticks)>;
+
+/// The same with whatever takes ticks at this rate.
+Result<LoopReport>
+run_loop(const Advancer& advancer, TickRate rate, Cadence& cadence, const LoopOptions& options);
 
 } // namespace twinstep::tools

@@ -62,7 +62,7 @@ Result<void> read_back_part(const RecoveredFile& file) {
 }
 
 /// Plays a part. Errors: those of open_recording and verify.
-Result<void> play_part(const Context& context, RecoveredFile& file) {
+Result<void> simulate_part(const Context& context, RecoveredFile& file) {
     auto recording = open_recording(context, file.beside->path());
     if (!recording) {
         return fail(recording.error());
@@ -150,7 +150,7 @@ Exit exit_for_recovery(const RecoverVerbOptions& options,
 }
 
 /// Keeps the files that hold something and takes the others back. Errors: io_error, and those of
-/// read_back_part and play_part.
+/// read_back_part and simulate_part.
 Result<std::vector<RecoveredFile>> finish_files(const Context& context,
                                                 const RecoverVerbOptions& options,
                                                 const replay::RecoverReport& report,
@@ -168,7 +168,7 @@ Result<std::vector<RecoveredFile>> finish_files(const Context& context,
             return fail(same.error());
         }
         if (options.verify) {
-            if (auto played = play_part(context, file); !played) {
+            if (auto played = simulate_part(context, file); !played) {
                 return fail(played.error());
             }
         }
@@ -204,8 +204,10 @@ Exit run_recover(Context& context, const RecoverVerbOptions& options) {
         }
         return sink;
     };
-    const auto report =
-        replay::recover(options.input, sinks, {.later_parts = !options.prefix_only});
+    const auto report = replay::recover(
+        options.input,
+        sinks,
+        {.later_parts = !options.prefix_only, .side_file = found_side_file(options.input)});
     if (!report) {
         return Context::refuse(located(report.error(), options.input));
     }

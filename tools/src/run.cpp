@@ -132,10 +132,17 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     declare_keygen(app, context, action);
     declare_sign(app, context, action);
     declare_check_signature(app, context, action);
+    declare_trim(app, context, action);
+    declare_concat(app, context, action);
+    declare_fork(app, context, action);
+    declare_bisect(app, context, action);
+    declare_rebaseline(app, context, action);
     declare_recover(app, context, action);
     declare_follow(app, context, action);
+    declare_keyframes(app, context, action);
     declare_diff(app, context, action);
     declare_state(app, context, action);
+    declare_merge(app, context, action);
     declare_timing(app, context, action);
     declare_doctor(app, context, action);
     declare_self_test(app, context, action);

@@ -2,16 +2,12 @@
 // twinstep state: the named state tree at a tick.
 #include "command.hpp"
 #include "options.hpp"
-#include "recordings.hpp"
+#include "player_session.hpp"
 #include "state_tree.hpp"
-
-#include "twinstep/replay/playback.hpp"
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <memory>
-#include <vector>
 
 namespace twinstep::tools {
 
@@ -23,7 +19,7 @@ struct StateOptions {
 };
 
 Exit show(Context& context, const StateOptions& options) {
-    auto session = start_replay(context, options.path);
+    auto session = open_player(context, options.path);
     if (!session) {
         return Context::refuse(session.error());
     }
@@ -41,7 +37,8 @@ Exit show(Context& context, const StateOptions& options) {
     if (!context.json) {
         Context::data(to_text(state, 2) + "\n");
     }
-    if (const auto& divergence = session->playback.verdict().divergence) {
+    note_problems(session->player.recording());
+    if (const auto& divergence = session->player.verdict().divergence) {
         Context::note(fmt::format("{}: {}", options.path, to_line(*divergence)));
         return Exit::divergence;
     }

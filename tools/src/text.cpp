@@ -7,6 +7,8 @@
 #include "recordings.hpp"
 #include "text_file.hpp"
 
+#include "twinstep/replay/inputs.hpp"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -21,18 +23,54 @@ struct CatOptions {
     bool editable = false;
 };
 
+/// The game of a recording, or null if this command does not know it.
+std::unique_ptr<Simulation> game_of(const Context& context, const replay::Reader& reader) {
+    const auto id = reader.manifest().find("sim.id");
+    if (id == reader.manifest().end()) {
+        return nullptr;
+    }
+    const auto entry = context.find_game(id->second);
+    return entry ? (*entry)->make() : nullptr;
+}
+
+/// The table is read twice; what is wrong with the file shows the second time as well.
+Exit cat_csv(Context& context, const CatOptions& options) {
+    if (options.editable) {
+        Context::note("--editable: only with --format ndjson, which import reads");
+        return Exit::usage;
+    }
+    auto reader = open_reader(options.path);
+    if (!reader) {
+        return Context::refuse(reader.error());
+    }
+    const std::unique_ptr<Simulation> simulation = game_of(context, *reader);
+    const auto exported = replay::export_csv(
+        simulation.get(),
+        [&options] { return open_reader(options.path); },
+        [](std::string_view line) -> Result<void> {
+            Context::data(std::string(line) + "\r\n");
+            return {};
+        });
+    if (!exported) {
+        return Context::refuse(located(exported.error(), options.path));
+    }
+    const auto summary = replay::summarise(options.path);
+    if (!summary) {
+        return Context::refuse(summary.error());
+    }
+    return exit_for_state(options.path, summary->state, summary->defects);
+}
+
 Exit cat(Context& context, const CatOptions& options) {
+    if (options.format == "csv") {
+        return cat_csv(context, options);
+    }
     auto reader = open_reader(options.path);
     if (!reader) {
         return Context::refuse(reader.error());
     }
     // Inputs are shown decoded where this command knows the game; the bytes are there in any case.
-    std::unique_ptr<Simulation> simulation;
-    if (const auto id = reader->manifest().find("sim.id"); id != reader->manifest().end()) {
-        if (const auto entry = context.find_game(id->second)) {
-            simulation = (*entry)->make();
-        }
-    }
+    const std::unique_ptr<Simulation> simulation = game_of(context, *reader);
     const auto exported =
         replay::export_text(*reader,
                             [](std::string_view line) -> Result<void> {
@@ -84,8 +122,8 @@ void declare_cat(CLI::App& app, Context& context, Action& action) {
                                   "twinstep cat bot.twin --format ndjson > bot.ndjson");
     auto options = std::make_shared<CatOptions>();
     verb.add_option("file", options->path, "Recording")->required()->check(not_empty());
-    verb.add_option("--format", options->format, "Text form")
-        ->check(CLI::IsMember({"ndjson"}))
+    verb.add_option("--format", options->format, "Text form, or the inputs as a table: csv")
+        ->check(CLI::IsMember({"ndjson", "csv"}))
         ->capture_default_str();
     verb.add_flag(
         "--editable", options->editable, "Leave out the checks, so that lines can be edited");

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "command.hpp"
+#include "verification_progress.hpp"
 
 #include "twinstep/replay/reader.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +19,7 @@ struct VerificationOptions {
     bool twice = false;                ///< Run it all again in this process.
     std::uint64_t fork_every = 0;      ///< Every K ticks load the state into a second simulation.
     std::uint64_t roundtrip_every = 0; ///< Every K ticks save the state and load it again.
+    unsigned segment_jobs = 0;         ///< Threads for the segments of one recording; 0: one pass.
 };
 
 /// What became of one file.
@@ -27,24 +28,52 @@ struct Outcome {
     Exit exit = Exit::failed;
     std::uint64_t ticks = 0;
     std::uint64_t hashes_checked = 0;
+    std::uint64_t segments = 0; ///< Runs of ticks that were verified by themselves.
     bool other_build = false;
     replay::FileState state = replay::FileState::closed;
     std::optional<replay::Loss> loss;
     std::optional<Divergence> divergence;
-    std::string failed_check; ///< Which check found the divergence: "recorded hash", "fork", ...
-    std::vector<std::string> remarks; ///< One line each, for people.
+    std::string failed_check;   ///< Which check found the divergence: "recorded hash", "fork", ...
+    std::optional<Error> error; ///< What kept the file from being read or simulated to its end.
+    std::optional<Tick> broken_tick;           ///< First tick that is not there, in a broken file.
+    std::optional<std::uint64_t> broken_chunk; ///< Number of the chunk that is damaged.
+    std::vector<std::string> remarks;          ///< One line each, for people.
 };
 
-/// Simulates a recording again and compares. `ticks_done` counts steps while it runs.
+/// True if the file, or the side file beside it, has keyframes. False if it cannot be read.
+bool has_keyframes(const std::string& path);
+
+/// Simulates a recording again and compares. `progress` counts steps meanwhile.
 Outcome verify_recording(const Context& context,
                          const std::string& path,
                          const VerificationOptions& options,
-                         std::atomic<std::uint64_t>& ticks_done);
+                         FileProgress& progress);
 
-/// Writes the outcomes in a format: text, junit, tap or github.
-std::string format_report(const std::vector<Outcome>& outcomes, std::string_view format);
+/// What a run of verify was asked to look at: which of how many shards, of which files.
+struct Shard {
+    std::size_t index = 1;
+    std::size_t count = 1;
+    std::size_t files = 0; ///< Of all shards together.
+    std::string list;      ///< Digest of the names of all of them, in order.
+};
 
-/// "divergence at ...", "incompatible", ... for one outcome that is not done.
+/// The gravest exit of all files. Divergence comes first: it is what verify is for.
+Exit overall_exit(const std::vector<Outcome>& outcomes);
+
+/// The graver of two exits of verify.
+Exit graver(Exit left, Exit right);
+
+/// The report as JSON.
+Json report_json(const std::vector<Outcome>& outcomes, const Shard& shard);
+
+/// Writes the outcomes in a format: text, json, junit, tap or github.
+std::string
+format_report(const std::vector<Outcome>& outcomes, const Shard& shard, std::string_view format);
+
+/// "DIVERGES", "incompatible", ... for one outcome, for people.
 std::string reason_of(const Outcome& outcome);
+
+/// The fixed word for what is wrong: docs/cli.md lists them. "identical" if nothing is.
+std::string_view verdict_of(const Outcome& outcome);
 
 } // namespace twinstep::tools

@@ -1,36 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Outcomes as text, JUnit, TAP and GitHub annotations.
+// Outcomes as text, JSON, JUnit, TAP and GitHub annotations.
+#include "junit_text.hpp"
+#include "merged_reports.hpp"
 #include "verification.hpp"
 
+#include "twinstep/replay/errc.hpp"
+
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 
 namespace twinstep::tools {
 
 namespace {
-
-std::string escaped_xml(std::string_view text) {
-    std::string out;
-    // XML 1.0 has no spelling for control characters, and all of it must be UTF-8.
-    for (const char c : printable(text)) {
-        switch (c) {
-        case '&':
-            out += "&amp;";
-            break;
-        case '<':
-            out += "&lt;";
-            break;
-        case '>':
-            out += "&gt;";
-            break;
-        case '"':
-            out += "&quot;";
-            break;
-        default:
-            out += c;
-        }
-    }
-    return out;
-}
 
 /// GitHub's workflow commands use % as their escape; in a property, : and , end the value.
 std::string escaped_github(std::string_view text, bool property) {
@@ -60,29 +43,25 @@ std::string as_text(const std::vector<Outcome>& outcomes) {
     return text;
 }
 
-std::string as_junit(const std::vector<Outcome>& outcomes) {
-    std::size_t failures = 0;
-    std::string cases;
+std::string as_junit(const std::vector<Outcome>& outcomes, const Shard& shard) {
+    JunitReport report;
+    report.shard = shard;
+    report.exit = static_cast<int>(overall_exit(outcomes));
     for (const Outcome& outcome : outcomes) {
-        cases += fmt::format("  <testcase classname=\"twinstep\" name=\"{}\"",
-                             escaped_xml(outcome.path));
+        report.ticks += outcome.ticks;
+        report.hashes_checked += outcome.hashes_checked;
+        JunitCase& one = report.cases.emplace_back();
+        one.name = outcome.path;
         if (outcome.exit == Exit::done) {
-            cases += "/>\n";
             continue;
         }
-        ++failures;
-        cases += fmt::format("><failure message=\"{}\">", reason_of(outcome));
+        one.verdict = verdict_of(outcome);
+        one.message = reason_of(outcome);
         for (const std::string& remark : outcome.remarks) {
-            cases += escaped_xml(remark) + "\n";
+            one.text += remark + "\n";
         }
-        cases += "</failure></testcase>\n";
     }
-    return fmt::format(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-        "<testsuite name=\"twinstep verify\" tests=\"{}\" failures=\"{}\">\n{}</testsuite>\n",
-        outcomes.size(),
-        failures,
-        cases);
+    return junit_text(report);
 }
 
 std::string as_tap(const std::vector<Outcome>& outcomes) {
@@ -114,7 +93,126 @@ std::string as_github(const std::vector<Outcome>& outcomes) {
     return text;
 }
 
+/// The word for an error, by its code.
+std::string_view verdict_of(const Error& error) {
+    if (error.code.category() == sim_category()) {
+        // The bytes are as they were written, and mean nothing to the game.
+        return error.code == SimErrc::bad_float_environment ? "failed" : "damaged";
+    }
+    if (error.code.category() != replay::replay_category()) {
+        return "failed";
+    }
+    switch (static_cast<replay::Errc>(error.code.value())) {
+    case replay::Errc::io_error:
+        return "io";
+    case replay::Errc::not_a_recording:
+        return "not_a_recording";
+    case replay::Errc::truncated:
+        return "truncated";
+    case replay::Errc::corrupt_head:
+    case replay::Errc::corrupt_record:
+    case replay::Errc::corrupt_chunk:
+    case replay::Errc::limit_exceeded:
+    case replay::Errc::wrong_tick:
+        return "damaged";
+    case replay::Errc::unsupported_version:
+        return "unsupported";
+    case replay::Errc::incompatible_simulation:
+        return "incompatible";
+    default:
+        return "failed";
+    }
+}
+
+Json failure_json(const Outcome& outcome) {
+    Json failure{{"file", outcome.path},
+                 {"verdict", verdict_of(outcome)},
+                 {"exit", static_cast<int>(outcome.exit)}};
+    if (outcome.error && !outcome.error->field.empty()) {
+        failure["field"] = outcome.error->field;
+    }
+    if (outcome.error && outcome.error->offset) {
+        failure["offset"] = json_integer(*outcome.error->offset);
+    }
+    const std::string_view verdict = verdict_of(outcome);
+    if (outcome.broken_tick &&
+        (verdict == "truncated" || verdict == "damaged" || verdict == "open")) {
+        failure["tick"] = json_integer(outcome.broken_tick->value);
+    }
+    if (outcome.broken_chunk && verdict == "damaged") {
+        failure["chunk"] = json_integer(*outcome.broken_chunk);
+    }
+    failure["remarks"] = outcome.remarks;
+    return failure;
+}
+
 } // namespace
+
+Exit graver(Exit left, Exit right) {
+    constexpr std::array order{
+        Exit::divergence, Exit::incompatible, Exit::failed, Exit::loss, Exit::nothing_checked};
+    // Whatever is not in the order is done, and comes last.
+    return std::find(order.begin(), order.end(), left) <=
+                   std::find(order.begin(), order.end(), right)
+               ? left
+               : right;
+}
+
+Exit overall_exit(const std::vector<Outcome>& outcomes) {
+    if (outcomes.empty()) {
+        return Exit::nothing_checked;
+    }
+    Exit gravest = Exit::done;
+    for (const Outcome& outcome : outcomes) {
+        gravest = graver(outcome.exit, gravest);
+    }
+    return gravest;
+}
+
+Json report_json(const std::vector<Outcome>& outcomes, const Shard& shard) {
+    ShardReport report;
+    report.shard = shard;
+    report.exit = overall_exit(outcomes);
+    report.files = outcomes.size();
+    report.divergences = report.failures = report.remarks = Json::array();
+    for (const Outcome& outcome : outcomes) {
+        report.ticks += outcome.ticks;
+        report.hashes_checked += outcome.hashes_checked;
+        report.segments += outcome.segments;
+        if (outcome.divergence) {
+            Json entry{{"file", outcome.path}};
+            entry.update(to_json(*outcome.divergence));
+            entry["check"] = outcome.failed_check;
+            entry["verdict"] = verdict_of(outcome);
+            report.divergences.push_back(std::move(entry));
+        } else if (outcome.exit != Exit::done) {
+            report.failures.push_back(failure_json(outcome));
+        } else if (!outcome.remarks.empty()) {
+            report.remarks.push_back({{"file", outcome.path}, {"remarks", outcome.remarks}});
+        }
+    }
+    return shard_report_json(report);
+}
+
+std::string_view verdict_of(const Outcome& outcome) {
+    if (outcome.exit == Exit::done) {
+        return "identical";
+    }
+    if (outcome.divergence) {
+        return "divergence";
+    }
+    if (outcome.error) {
+        return verdict_of(*outcome.error);
+    }
+    switch (outcome.exit) {
+    case Exit::nothing_checked:
+        return "nothing_checked";
+    case Exit::loss:
+        return outcome.loss ? "lossy" : replay::to_string(outcome.state);
+    default:
+        return "failed";
+    }
+}
 
 std::string reason_of(const Outcome& outcome) {
     switch (outcome.exit) {
@@ -123,21 +221,28 @@ std::string reason_of(const Outcome& outcome) {
     case Exit::divergence:
         return "DIVERGES";
     case Exit::incompatible:
-        return "incompatible";
+        return std::string(verdict_of(outcome));
     case Exit::loss:
-        return replay::to_string(outcome.state);
+        return outcome.loss ? "lossy" : replay::to_string(outcome.state);
     case Exit::nothing_checked:
         return "unchecked";
     case Exit::failed:
     case Exit::usage:
         break;
     }
-    return "failed";
+    const std::string_view verdict = verdict_of(outcome);
+    return verdict == "io"                ? "unreadable"
+           : verdict == "not_a_recording" ? "not ours"
+                                          : std::string(verdict);
 }
 
-std::string format_report(const std::vector<Outcome>& outcomes, std::string_view format) {
+std::string
+format_report(const std::vector<Outcome>& outcomes, const Shard& shard, std::string_view format) {
+    if (format == "json") {
+        return to_text(report_json(outcomes, shard), -1) + "\n";
+    }
     if (format == "junit") {
-        return as_junit(outcomes);
+        return as_junit(outcomes, shard);
     }
     if (format == "tap") {
         return as_tap(outcomes);

@@ -1,258 +1,193 @@
 // SPDX-License-Identifier: MIT
 // twinstep verify: simulates recordings again and compares every recorded hash.
+#include "command.hpp"
+#include "options.hpp"
+#include "report_file.hpp"
+#include "verification.hpp"
+#include "verification_files.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
+#include <deque>
 #include <exception>
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
-
-#if defined(_WIN32)
-#include <io.h>
-#else
-#include <unistd.h>
-#endif
-
-#include "command.hpp"
-#include "options.hpp"
-#include "verification.hpp"
+#include <utility>
+#include <vector>
 
 namespace twinstep::tools {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 struct VerifyOptions {
     std::vector<std::string> paths;
     unsigned jobs = 1;
+    bool segments = false;
     std::string shard;
     std::string report = "text";
+    std::string report_file;
     VerificationOptions checks;
 };
 
-bool on_a_terminal() {
-#if defined(_WIN32)
-    return _isatty(_fileno(stderr)) != 0;
-#else
-    return isatty(STDERR_FILENO) != 0;
-#endif
-}
+/// The work of one run. Thread: the one that asks, and those it starts.
+class VerifyRun {
+public:
+    VerifyRun(const Context& context, const VerifyOptions& options, std::vector<FoundFile> files);
 
-/// What the paths lead to.
-struct Found {
-    std::vector<std::string> files;  ///< Sorted, each once.
-    std::vector<Outcome> unreadable; ///< Directories that cannot be listed.
+    /// The outcomes, in the order of the files.
+    std::vector<Outcome> run();
+
+private:
+    void verify_one(std::size_t index);
+    Outcome outcome_of(std::size_t index);
+
+    const Context& context_;
+    const VerifyOptions& options_;
+    std::vector<FoundFile> files_;
+    std::vector<Outcome> outcomes_;
+    std::deque<FileProgress> progress_;
+    std::vector<char> put_off_; ///< Files whose segments get all threads, one file after the other.
 };
 
-/// Adds everything named .twin in a directory and below. Links to directories are not followed, so
-/// that no loop is walked. What is no regular file is kept: its turn ends with an error.
-void search(const std::string& root, Found& found) {
-    std::vector<fs::path> open{root};
-    while (!open.empty()) {
-        const fs::path directory = std::move(open.back());
-        open.pop_back();
-        std::error_code error;
-        auto entry = fs::directory_iterator(directory, error);
-        for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-            std::error_code ignored;
-            if (fs::is_directory(entry->symlink_status(ignored))) {
-                open.push_back(entry->path());
-            } else if (entry->path().extension() == ".twin") {
-                found.files.push_back(entry->path().string());
-            }
-        }
-        if (error) {
-            Outcome& outcome = found.unreadable.emplace_back();
-            outcome.path = directory.string();
-            outcome.remarks.push_back(
-                fmt::format("{}: cannot be searched: {}", outcome.path, error.message()));
-        }
-    }
-}
-
-/// All .twin files under the paths. A path that does not exist stays in the list: its turn ends
-/// with an error that names it.
-Found collect(const std::vector<std::string>& paths) {
-    Found found;
-    for (const std::string& path : paths) {
-        std::error_code ignored;
-        if (fs::is_directory(path, ignored)) {
-            search(path, found);
-        } else {
-            found.files.push_back(path);
-        }
-    }
-    std::sort(found.files.begin(), found.files.end());
-    found.files.erase(std::unique(found.files.begin(), found.files.end()), found.files.end());
-    return found;
-}
+VerifyRun::VerifyRun(const Context& context,
+                     const VerifyOptions& options,
+                     std::vector<FoundFile> files)
+    : context_(context)
+    , options_(options)
+    , files_(std::move(files))
+    , outcomes_(files_.size())
+    , progress_(files_.size())
+    , put_off_(files_.size(), 0) {}
 
 /// Verifies one file; whatever a game throws ends its file, not the others.
-Outcome verify_guarded(const Context& context,
-                       const std::string& path,
-                       const VerificationOptions& options,
-                       std::atomic<std::uint64_t>& ticks) {
+Outcome VerifyRun::outcome_of(std::size_t index) {
+    const FoundFile& file = files_[index];
+    Outcome outcome;
+    outcome.path = file.path;
+    if (!file.problem.empty()) {
+        outcome.error = Error(replay::Errc::io_error, {}, file.problem).in(file.path);
+        outcome.remarks.push_back(
+            fmt::format("{}: cannot be searched: {}", file.path, file.problem));
+        return outcome;
+    }
     try {
-        return verify_recording(context, path, options, ticks);
+        VerificationOptions checks = options_.checks;
+        const bool segments = options_.segments && has_keyframes(file.path);
+        if (segments && put_off_[index] == 0) {
+            put_off_[index] = 1;
+            return outcome;
+        }
+        checks.segment_jobs = segments ? options_.jobs : 0;
+        outcome = verify_recording(context_, file.path, checks, progress_[index]);
+        if (options_.segments && !segments && !outcome.error) {
+            outcome.remarks.push_back(
+                fmt::format("{}: no keyframes: verified in one pass", file.path));
+        }
+        return outcome;
     } catch (const std::exception& exception) {
-        Outcome outcome;
-        outcome.path = path;
-        outcome.remarks.push_back(fmt::format("{}: {}", path, exception.what()));
+        outcome.remarks.push_back(fmt::format("{}: {}", file.path, exception.what()));
         return outcome;
     }
 }
 
-/// Keeps every N-th file for "K/N", K from 1.
-bool keep_shard(std::vector<std::string>& files, const std::string& text) {
-    std::size_t index = 0;
-    std::size_t count = 0;
-    const char* end = text.data() + text.size();
-    const auto first = std::from_chars(text.data(), end, index);
-    if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '/') {
-        return false;
-    }
-    const auto second = std::from_chars(first.ptr + 1, end, count);
-    if (second.ec != std::errc{} || second.ptr != end || index == 0 || index > count) {
-        return false;
-    }
-    std::vector<std::string> kept;
-    for (std::size_t i = index - 1; i < files.size(); i += count) {
-        kept.push_back(files[i]);
-    }
-    files = std::move(kept);
-    return true;
+void VerifyRun::verify_one(std::size_t index) {
+    const bool was_put_off = put_off_[index] != 0;
+    outcomes_[index] = outcome_of(index);
+    progress_[index].finished = was_put_off || put_off_[index] == 0;
 }
 
-/// A bar on standard error, on a terminal only, and only for work longer than a second.
-class Progress {
-public:
-    explicit Progress(std::size_t total)
-        : total_(total)
-        , visible_(on_a_terminal()) {}
-
-    void draw(std::size_t files, std::uint64_t ticks) {
-        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-        if (!visible_ || elapsed.count() < 1.0) {
-            return;
-        }
-        drawn_ = true;
-        const double left = files == 0 ? 0.0
-                                       : elapsed.count() * static_cast<double>(total_ - files) /
-                                             static_cast<double>(files);
-        fmt::print(stderr,
-                   "\r{}/{} files, {:.0f} ticks/s, {:.0f} s left   ",
-                   files,
-                   total_,
-                   static_cast<double>(ticks) / elapsed.count(),
-                   left);
+std::vector<Outcome> VerifyRun::run() {
+    ProgressBar bar;
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+        std::error_code ignored;
+        const auto bytes = std::filesystem::file_size(files_[i].path, ignored);
+        progress_[i].bytes = ignored ? 0 : bytes;
+        progress_[i].total_wanted = bar.is_visible();
     }
-
-    void finish() const {
-        if (drawn_) {
-            fmt::print(stderr, "\r{:60}\r", "");
-        }
-    }
-
-private:
-    std::size_t total_;
-    bool visible_;
-    bool drawn_ = false;
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-/// Verifies the files on `jobs` threads; the outcomes keep the order of the files.
-std::vector<Outcome> run_jobs(const Context& context,
-                              const std::vector<std::string>& files,
-                              const VerifyOptions& options) {
-    std::vector<Outcome> outcomes(files.size());
-    std::atomic<std::size_t> next{0};
-    std::atomic<std::size_t> finished{0};
-    std::atomic<std::uint64_t> ticks{0};
     std::mutex mutex;
     std::condition_variable wake;
+    std::size_t next = 0;
+    std::size_t at_work = std::min<std::size_t>(std::max(1U, options_.jobs), files_.size());
     const auto work = [&] {
-        for (std::size_t i = next++; i < files.size(); i = next++) {
-            outcomes[i] = verify_guarded(context, files[i], options.checks, ticks);
-            ++finished;
-            const std::lock_guard lock(mutex);
+        std::unique_lock lock(mutex);
+        while (next < files_.size()) {
+            const std::size_t index = next++;
+            lock.unlock();
+            verify_one(index);
+            lock.lock();
+        }
+        // The last one goes on with what wants all threads; the others have left theirs.
+        const bool last = --at_work == 0;
+        lock.unlock();
+        for (std::size_t i = 0; last && i < files_.size(); ++i) {
+            if (put_off_[i] != 0) {
+                verify_one(i);
+            }
+        }
+        if (last) {
+            lock.lock();
+            next = SIZE_MAX;
             wake.notify_all();
         }
     };
-    const std::size_t wanted = std::min<std::size_t>(std::max(1U, options.jobs), files.size());
     std::vector<std::jthread> threads;
+    const std::size_t wanted = at_work;
     for (std::size_t i = 0; i < wanted; ++i) {
         threads.emplace_back(work);
     }
-    Progress progress(files.size());
     std::unique_lock lock(mutex);
-    while (!wake.wait_for(
-        lock, std::chrono::milliseconds(250), [&] { return finished == files.size(); })) {
-        progress.draw(finished, ticks);
+    while (wanted != 0 &&
+           !wake.wait_for(lock, std::chrono::milliseconds(250), [&] { return next == SIZE_MAX; })) {
+        bar.draw(progress_);
     }
-    progress.finish();
-    return outcomes;
+    bar.finish();
+    return std::move(outcomes_);
 }
 
-/// The gravest exit of all files. Divergence comes first: it is what verify is for.
-Exit overall(const std::vector<Outcome>& outcomes) {
-    constexpr std::array order{
-        Exit::divergence, Exit::incompatible, Exit::failed, Exit::loss, Exit::nothing_checked};
-    for (const Exit exit : order) {
-        if (std::any_of(outcomes.begin(), outcomes.end(), [exit](const Outcome& outcome) {
-                return outcome.exit == exit;
-            })) {
-            return exit;
-        }
-    }
-    return outcomes.empty() ? Exit::nothing_checked : Exit::done;
-}
-
-Json summary(const std::vector<Outcome>& outcomes) {
-    std::uint64_t ticks = 0;
-    std::uint64_t hashes = 0;
-    Json divergences = Json::array();
-    Json failures = Json::array();
-    for (const Outcome& outcome : outcomes) {
-        ticks += outcome.ticks;
-        hashes += outcome.hashes_checked;
-        if (outcome.divergence) {
-            Json entry{{"file", outcome.path}};
-            entry.update(to_json(*outcome.divergence));
-            entry["check"] = outcome.failed_check;
-            divergences.push_back(entry);
-        } else if (outcome.exit != Exit::done) {
-            failures.push_back({{"file", outcome.path},
-                                {"exit", static_cast<int>(outcome.exit)},
-                                {"remarks", outcome.remarks}});
-        }
-    }
-    return {{"files", outcomes.size()},
-            {"ticks", json_integer(ticks)},
-            {"hashes_checked", json_integer(hashes)},
-            {"divergences", divergences},
-            {"failures", failures}};
+/// The format of a report's file, by its name; nothing if it says none.
+std::string_view format_of(std::string_view path) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> formats{
+        {{".json", "json"}, {".xml", "junit"}, {".tap", "tap"}, {".txt", "text"}}};
+    const auto* const found =
+        std::find_if(formats.begin(), formats.end(), [path](const auto& format) {
+            return path.ends_with(format.first);
+        });
+    return found == formats.end() ? std::string_view() : found->second;
 }
 
 Exit verify(Context& context, const VerifyOptions& options) {
-    Found found = collect(options.paths);
-    const std::size_t all = found.files.size();
-    if (!options.shard.empty() && !keep_shard(found.files, options.shard)) {
+    std::vector<FoundFile> files = collect_files(options.paths);
+    const auto shard = keep_shard(files, options.shard);
+    if (!shard) {
         Context::note(fmt::format("--shard {}: use K/N with 1 <= K <= N", options.shard));
         return Exit::usage;
     }
-    std::vector<Outcome> outcomes = run_jobs(context, found.files, options);
-    outcomes.insert(outcomes.end(), found.unreadable.begin(), found.unreadable.end());
-    context.print(summary(outcomes));
+    std::optional<ReportFile> file;
+    const std::string_view format = format_of(options.report_file);
+    if (!options.report_file.empty()) {
+        if (format.empty()) {
+            Context::note(fmt::format("--report-file {}: its name must end with .json, .xml "
+                                      "(JUnit), .tap or .txt",
+                                      options.report_file));
+            return Exit::usage;
+        }
+        if (auto begun = file.emplace(options.report_file).begin(); !begun) {
+            return Context::refuse(begun.error());
+        }
+    }
+    const std::vector<Outcome> outcomes = VerifyRun(context, options, std::move(files)).run();
+    context.print(report_json(outcomes, *shard));
     if (!context.json) {
-        Context::data(format_report(outcomes, options.report));
+        Context::data(format_report(outcomes, *shard, options.report));
     }
     for (const Outcome& outcome : outcomes) {
         // In JSON mode the reasons are on standard error as well, for whoever reads the log.
@@ -263,13 +198,18 @@ Exit verify(Context& context, const VerifyOptions& options) {
         }
     }
     if (outcomes.empty()) {
-        Context::note(all == 0
+        Context::note(shard->files == 0
                           ? "nothing was checked: no .twin file was found"
                           : fmt::format("nothing was checked: --shard {} holds none of {} files",
                                         options.shard,
-                                        all));
+                                        shard->files));
     }
-    return overall(outcomes);
+    if (file) {
+        if (auto ended = file->end(format_report(outcomes, *shard, format)); !ended) {
+            return graver(Context::refuse(ended.error()), overall_exit(outcomes));
+        }
+    }
+    return overall_exit(outcomes);
 }
 
 } // namespace
@@ -284,22 +224,33 @@ void declare_verify(CLI::App& app, Context& context, Action& action) {
     verb.add_option("path", options->paths, "Recordings, or directories of them")
         ->required()
         ->check(not_empty());
-    verb.add_option("--jobs", options->jobs, "Files that are verified at once")
+    verb.add_option("--jobs", options->jobs, "Threads: files, or segments, that run at once")
         ->transform(whole_number(1, 256))
         ->capture_default_str();
+    CLI::Option* const segments =
+        verb.add_flag("--segments",
+                      options->segments,
+                      "Cut each recording at its keyframes, and verify the parts at once");
     verb.add_flag("--twice", options->checks.twice, "Verify each file twice in this process");
+    // These two look at one run from the start on, and segments are many runs.
     verb.add_option("--fork-every",
                     options->checks.fork_every,
                     "Every K ticks, load the state into a second simulation and run both")
-        ->transform(whole_number(1, UINT64_MAX));
+        ->transform(whole_number(1, UINT64_MAX))
+        ->excludes(segments);
     verb.add_option("--roundtrip-every",
                     options->checks.roundtrip_every,
                     "Every K ticks, save the state and load it again")
-        ->transform(whole_number(1, UINT64_MAX));
+        ->transform(whole_number(1, UINT64_MAX))
+        ->excludes(segments);
     verb.add_option("--shard", options->shard, "Verify only part K of N of the files: K/N");
     verb.add_option("--report", options->report, "Format of the report")
         ->check(CLI::IsMember({"text", "junit", "tap", "github"}))
         ->capture_default_str();
+    verb.add_option("--report-file",
+                    options->report_file,
+                    "A report in a file as well, by its name: .json, .xml (JUnit), .tap or .txt")
+        ->check(not_empty());
     verb.callback(
         [&action, options] { action = [options](Context& c) { return verify(c, *options); }; });
 }

@@ -43,7 +43,7 @@ inline constexpr std::array<Direction, 8> directions{
 inline constexpr std::int32_t diagonal_256 = 181;
 
 inline constexpr std::int32_t speed_max = 250; ///< Below a cell, so that no wall is jumped.
-inline constexpr std::int32_t sight_cells = 6;
+inline constexpr std::uint32_t sight_cells = 6;
 inline constexpr std::int32_t lose_cells = 8; ///< A target further away is given up.
 inline constexpr std::int32_t spacing = 480;  ///< Units nearer than this push each other away.
 inline constexpr std::int32_t spacing_max = 1024;
@@ -51,7 +51,6 @@ inline constexpr std::uint32_t search_period_ticks = 2;
 /// A place that somehow holds more is looked at in part, so that a step's time stays bounded.
 inline constexpr std::uint32_t neighbours_max = 48;
 inline constexpr std::uint32_t candidates_max = 256;
-inline constexpr std::uint32_t block_cells = 8; ///< Side of a block in the coarse map of owners.
 inline constexpr std::uint32_t wave_period_ticks = 80;
 inline constexpr std::uint32_t wave_share = 8; ///< A wave brings back up to 1/8 of an army.
 inline constexpr std::uint32_t units_per_spawn_cell = 2;

@@ -79,8 +79,11 @@ void Swarm::reset(const Setup& setup) {
     enlist(units, setup.slots);
     cell_begin_.assign(cell_count() + 2, 0);
     bodies_.assign(units, {});
-    cell_owners_.assign(cell_count(), 0);
-    block_owners_.assign(cell_count() / block_cells / block_cells, 0);
+    spots_.assign(units + swarm_near::spots_at_once, {});
+    cells_.assign(units, 0);
+    arrival_cells_.assign(squads_.size(), 0);
+    presence_stride_ = (side_ + 63) / 64 + 2;
+    presence_.assign(std::size_t{2} * setup.slots * presence_words(), 0);
     wounds_.assign(units, 0);
     slayers_.assign(units, nobody);
     sort_into_cells();

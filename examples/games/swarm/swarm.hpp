@@ -2,6 +2,8 @@
 // The reference game `swarm`: real-time strategy with thousands of units, integers only.
 #pragma once
 
+#include "swarm/swarm_near.hpp"
+
 #include "twinstep/sim.hpp"
 
 #include <array>
@@ -221,6 +223,9 @@ public:
     }
 
 private:
+    /// Around the map of enemies, so that nobody looks beyond it.
+    static constexpr std::uint32_t margin_cells = 6;
+
     struct Point {
         std::int32_t x = 0;
         std::int32_t y = 0;
@@ -237,10 +242,36 @@ private:
     /// A search for the nearest enemy.
     struct Hunt {
         Point from;
-        std::uint32_t enemies = 0;    ///< Bit p: player p is one.
+        std::uint32_t owner = 0;      ///< Everybody else is an enemy.
         std::int32_t best = 0;        ///< Squared distance.
         std::uint32_t found = nobody; ///< Unit.
         std::uint32_t candidates = 0; ///< How many more are looked at.
+    };
+
+    /// The cells in sight of one in their middle.
+    struct Window {
+        std::uint32_t cell = nobody;
+        std::uint32_t owner = nobody;
+        std::uint32_t rings = 0;    ///< Bit r: enemies are in the square ring r.
+        std::uint32_t occupied = 0; ///< Bit y: enemies are in row y.
+        std::array<std::uint32_t, 2 * margin_cells + 1>
+            rows{}; ///< Bit x of row y: enemies are there.
+    };
+
+    /// Those who push the units of a cell.
+    struct Crowd {
+        std::uint32_t cell = nobody;
+        std::uint32_t count = 0; ///< Filled up with spots that are far away.
+        std::uint32_t begin = 0; ///< In bodies_, of those in the row of the cell itself, ...
+        std::uint32_t end = 0;   ///< ... which somebody who finds no room is not among.
+        std::array<swarm_near::Spot, 64> spots{};
+    };
+
+    /// Where a squad's field leads from a cell.
+    struct Way {
+        std::uint32_t squad = nobody;
+        std::uint32_t cell = nobody;
+        std::uint32_t direction = nobody;
     };
 
     template <class Archive>
@@ -260,9 +291,18 @@ private:
 
     std::size_t cell_count() const { return terrain_.size(); }
 
+    /// Requires a length on the map: it is not negative.
+    static std::uint32_t cell_of(std::int32_t length) {
+        return static_cast<std::uint32_t>(length) / cell_size;
+    }
+
     std::uint32_t cell_at(std::int32_t x, std::int32_t y) const {
-        return static_cast<std::uint32_t>(y / cell_size) * side_ +
-               static_cast<std::uint32_t>(x / cell_size);
+        return cell_of(y) * side_ + cell_of(x);
+    }
+
+    /// Words of one player's map in presence_.
+    std::size_t presence_words() const {
+        return std::size_t{presence_stride_} * (side_ + std::size_t{2} * margin_cells);
     }
 
     Point centre_of(std::uint32_t cell) const;
@@ -303,16 +343,19 @@ private:
     // Battle.
     void sort_into_cells();
     void count_heads();
+    void map_enemies();
     void look_around(Tick tick);
     void look_into(std::uint32_t cell, Hunt& hunt) const;
-    void look_at_ring(Point at, std::int32_t ring, Hunt& hunt) const;
-    void find_target(SwarmUnit& unit) const;
-    bool enemies_near(Point cell, std::uint8_t owner) const;
+    Window window_at(std::uint32_t cell, std::uint32_t owner) const;
+    void find_target(SwarmUnit& unit, const Window& window) const;
     bool in_reach(const SwarmUnit& unit, std::int64_t reach) const;
     void steer();
-    Point wish(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_index) const;
-    Point follow(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_index) const;
-    Point push(const SwarmUnit& unit, std::uint32_t index, std::int32_t apart) const;
+    Point wish(std::uint32_t body, std::uint32_t squad_index, Way& way);
+    Point follow(std::uint32_t body, std::uint32_t squad_index, Way& way);
+    void find_way(Way& way, const std::uint16_t* costs) const;
+    void gather(std::uint32_t cell, Crowd& crowd) const;
+    Point push(std::uint32_t body, const Crowd& crowd, std::int32_t apart) const;
+    void part(std::uint32_t body, std::int32_t reach, swarm_near::Push& push) const;
     void walk_units();
     void shoot(Random& random);
     void bury();
@@ -334,10 +377,15 @@ private:
     std::vector<std::vector<std::uint32_t>> spawn_cells_;
 
     // Built anew in every step; here to keep the memory.
-    std::vector<std::uint32_t> cell_begin_; ///< Of each cell in bodies_, and the end.
-    std::vector<Body> bodies_;              ///< The living by cell, then by index.
-    std::vector<std::uint8_t> cell_owners_; ///< Bit p: player p has somebody in the cell.
-    std::vector<std::uint8_t> block_owners_;
+    std::vector<std::uint32_t> cell_begin_;   ///< Of each cell in bodies_, and the end.
+    std::vector<Body> bodies_;                ///< The living by cell, then by index.
+    std::vector<swarm_near::Spot> spots_;     ///< Where they are, and some behind the last.
+    std::vector<std::uint32_t> cells_;        ///< Of each unit.
+    std::vector<std::int32_t> arrival_cells_; ///< How near a squad must come.
+    /// For each player a map of the cells with its units, then of those with its enemies: a bit a
+    /// cell, with a margin all around.
+    std::vector<std::uint64_t> presence_;
+    std::uint32_t presence_stride_ = 0; ///< Words of a row.
     std::vector<std::int32_t> wounds_;
     std::vector<std::uint32_t> slayers_;
 };

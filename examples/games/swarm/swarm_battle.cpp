@@ -4,6 +4,7 @@
 #include "swarm/swarm.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace twinstep::games {
 
@@ -24,33 +25,61 @@ std::int32_t clamp_speed(std::int32_t speed) {
     return std::clamp(speed, -speed_max, speed_max);
 }
 
+/// Bits of a window's row that belong to a ring: all of its first and its last row, ...
+constexpr std::uint32_t whole_row(std::uint32_t ring) {
+    return (2U << (sight_cells + ring)) - (1U << (sight_cells - ring));
+}
+
+/// ... and the ends of those between.
+constexpr std::uint32_t both_sides(std::uint32_t ring) {
+    return 1U << (sight_cells + ring) | 1U << (sight_cells - ring);
+}
+
 } // namespace
 
 // A counting sort: stable, so that the units of a cell stand in the order of their index.
 void Swarm::sort_into_cells() {
     std::fill(cell_begin_.begin(), cell_begin_.end(), 0U);
-    std::fill(cell_owners_.begin(), cell_owners_.end(), std::uint8_t{0});
-    std::fill(block_owners_.begin(), block_owners_.end(), std::uint8_t{0});
-    for (const SwarmUnit& unit : units_) {
-        if (unit.health > 0) {
-            ++cell_begin_[cell_at(unit.x, unit.y) + 2];
-        }
+    const auto count = static_cast<std::uint32_t>(units_.size());
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const SwarmUnit& unit = units_[i];
+        cells_[i] = cell_at(unit.x, unit.y);
+        cell_begin_[cells_[i] + 2] += unit.health > 0 ? 1U : 0U;
     }
-    for (std::size_t cell = 2; cell < cell_begin_.size(); ++cell) {
-        cell_begin_[cell] += cell_begin_[cell - 1];
+    std::uint32_t sum = 0;
+    for (std::uint32_t& begin : cell_begin_) {
+        sum += begin;
+        begin = sum;
     }
-    const std::uint32_t blocks = side_ / block_cells;
-    for (std::uint32_t i = 0; i < units_.size(); ++i) {
+    for (std::uint32_t i = 0; i < count; ++i) {
         const SwarmUnit& unit = units_[i];
         if (unit.health > 0) {
-            const std::uint32_t cell = cell_at(unit.x, unit.y);
-            const std::uint32_t block =
-                cell / side_ / block_cells * blocks + cell % side_ / block_cells;
-            const auto bit = static_cast<std::uint8_t>(1U << unit.owner);
             // Counts were kept one place further on, so this leaves each cell's begin behind.
-            bodies_[cell_begin_[cell + 1]++] = {unit.x, unit.y, i, unit.owner};
-            cell_owners_[cell] |= bit;
-            block_owners_[block] |= bit;
+            const std::uint32_t place = cell_begin_[cells_[i] + 1]++;
+            bodies_[place] = {unit.x, unit.y, i, unit.owner};
+            spots_[place] = swarm_near::spot_of(unit.x, unit.y);
+        }
+    }
+    map_enemies();
+}
+
+void Swarm::map_enemies() {
+    const std::size_t words = presence_words();
+    const std::size_t players = players_.size();
+    std::fill(presence_.begin(), presence_.end(), std::uint64_t{0});
+    for (std::uint32_t i = 0; i < cell_begin_[cell_count()]; ++i) {
+        const std::uint32_t x = cell_of(bodies_[i].x) + 64;
+        const std::uint32_t y = cell_of(bodies_[i].y) + sight_cells;
+        presence_[bodies_[i].owner * words + y * presence_stride_ + x / 64] |= std::uint64_t{1}
+                                                                               << x % 64;
+    }
+    for (std::size_t player = 0; player < players; ++player) {
+        std::uint64_t* const enemies = presence_.data() + (players + player) * words;
+        for (std::size_t other = 0; other < players; ++other) {
+            const std::uint64_t* const theirs = presence_.data() + other * words;
+            for (std::size_t i = 0; other != player && i < words; ++i) {
+                enemies[i] |= theirs[i];
+            }
         }
     }
 }
@@ -81,47 +110,64 @@ bool Swarm::in_reach(const SwarmUnit& unit, std::int64_t reach) const {
 }
 
 void Swarm::look_around(Tick tick) {
-    const auto phase = static_cast<std::uint32_t>(tick.value % search_period_ticks);
-    for (std::uint32_t i = 0; i < units_.size(); ++i) {
-        SwarmUnit& unit = units_[i];
-        if (unit.health == 0) {
-            continue;
-        }
-        if (unit.target != nobody &&
+    for (SwarmUnit& unit : units_) {
+        if (unit.target != nobody && unit.health != 0 &&
             (units_[unit.target].health == 0 || units_[unit.target].owner == unit.owner ||
              !in_reach(unit, lose_length))) {
             unit.target = nobody;
         }
-        // Half of the army looks around at each tick.
-        if (i % search_period_ticks == phase) {
-            find_target(unit);
+    }
+    // Half of the army looks around at each tick. Those who stand in one cell see the same cells.
+    const auto phase = static_cast<std::uint32_t>(tick.value % search_period_ticks);
+    Window window;
+    for (std::uint32_t i = 0; i < cell_begin_[cell_count()]; ++i) {
+        const Body& body = bodies_[i];
+        if (body.index % search_period_ticks != phase) {
+            continue;
+        }
+        const std::uint32_t cell = cell_at(body.x, body.y);
+        if (cell != window.cell || body.owner != window.owner) {
+            window = window_at(cell, body.owner);
+        }
+        if (window.rings != 0) {
+            find_target(units_[body.index], window);
         }
     }
 }
 
-bool Swarm::enemies_near(Point cell, std::uint8_t owner) const {
-    const auto size = static_cast<std::int32_t>(block_cells);
-    const auto blocks = static_cast<std::int32_t>(side_) / size;
-    const std::int32_t left = std::max(0, cell.x - sight_cells) / size;
-    const std::int32_t right = std::min(blocks - 1, (cell.x + sight_cells) / size);
-    const std::int32_t top = std::max(0, cell.y - sight_cells) / size;
-    const std::int32_t bottom = std::min(blocks - 1, (cell.y + sight_cells) / size);
-    std::uint32_t owners = 0;
-    for (std::int32_t y = top; y <= bottom; ++y) {
-        for (std::int32_t x = left; x <= right; ++x) {
-            owners |= block_owners_[static_cast<std::uint32_t>(y * blocks + x)];
-        }
+Swarm::Window Swarm::window_at(std::uint32_t cell, std::uint32_t owner) const {
+    constexpr std::uint32_t width = 2 * sight_cells + 1;
+    Window window{cell, owner};
+    static_assert(sight_cells == margin_cells);
+    // The margin of the map is what is added here and not taken away again.
+    const std::uint32_t x = cell % side_ + 64 - sight_cells;
+    const std::uint64_t* row = presence_.data() + (players_.size() + owner) * presence_words() +
+                               std::size_t{cell / side_} * presence_stride_ + x / 64;
+    const std::uint32_t shift = x % 64;
+    std::uint32_t any = 0;
+    for (std::uint32_t& cells : window.rows) {
+        // Shifted twice, because a shift by 64 is none.
+        const std::uint64_t bits = row[0] >> shift | row[1] << 1 << (63 - shift);
+        cells = static_cast<std::uint32_t>(bits) & ((1U << width) - 1);
+        any |= cells;
+        window.occupied |= (cells != 0 ? 1U : 0U) << (&cells - window.rows.data());
+        row += presence_stride_;
     }
-    return (owners & ~(1U << owner)) != 0;
+    std::uint32_t inside = 0; // Columns with enemies in the rows between a ring's first and last.
+    for (std::uint32_t ring = 0; any != 0 && ring <= sight_cells; ++ring) {
+        const std::uint32_t ends =
+            window.rows[sight_cells - ring] | window.rows[sight_cells + ring];
+        const bool found = (ends & whole_row(ring)) != 0 || (inside & both_sides(ring)) != 0;
+        window.rings |= (found ? 1U : 0U) << ring;
+        inside |= ends;
+    }
+    return window;
 }
 
 void Swarm::look_into(std::uint32_t cell, Hunt& hunt) const {
-    if ((cell_owners_[cell] & hunt.enemies) == 0) {
-        return;
-    }
     for (std::uint32_t i = cell_begin_[cell]; i < cell_begin_[cell + 1]; ++i) {
         const Body& body = bodies_[i];
-        if ((1U << body.owner & hunt.enemies) == 0 || hunt.candidates == 0) {
+        if (body.owner == hunt.owner || hunt.candidates == 0) {
             continue;
         }
         --hunt.candidates;
@@ -135,35 +181,29 @@ void Swarm::look_into(std::uint32_t cell, Hunt& hunt) const {
     }
 }
 
-void Swarm::look_at_ring(Point at, std::int32_t ring, Hunt& hunt) const {
-    const auto last = static_cast<std::int32_t>(side_) - 1;
-    for (std::int32_t y = std::max(0, at.y - ring); y <= std::min(last, at.y + ring); ++y) {
-        // Only the first and the last row of a ring are whole.
-        const bool whole = ring == 0 || y == at.y - ring || y == at.y + ring;
-        const std::int32_t stride = whole ? 1 : 2 * ring;
-        for (std::int32_t x = at.x - ring; x <= at.x + ring; x += stride) {
-            if (x >= 0 && x <= last) {
-                look_into(static_cast<std::uint32_t>(y) * side_ + static_cast<std::uint32_t>(x),
-                          hunt);
-            }
-        }
-    }
-}
-
 // The nearest enemy in sight, of equally near ones the one with the lowest index. Cells are looked
 // at in square rings, so the search ends with the first ring that nothing further out can beat.
-void Swarm::find_target(SwarmUnit& unit) const {
-    const Point at{unit.x / cell_size, unit.y / cell_size};
-    if (!enemies_near(at, unit.owner)) {
-        return;
-    }
-    constexpr std::int32_t sight = sight_cells * cell_size;
-    Hunt hunt{{unit.x, unit.y}, ~(1U << unit.owner), sight * sight, nobody, candidates_max};
-    for (std::int32_t ring = 0; ring <= sight_cells; ++ring) {
-        look_at_ring(at, ring, hunt);
-        const std::int32_t certain = ring * cell_size;
+void Swarm::find_target(SwarmUnit& unit, const Window& window) const {
+    constexpr std::int32_t sight = std::int32_t{sight_cells} * cell_size;
+    Hunt hunt{{unit.x, unit.y}, unit.owner, sight * sight, nobody, candidates_max};
+    for (std::uint32_t rings = window.rings; rings != 0; rings &= rings - 1) {
+        const auto ring = static_cast<std::uint32_t>(std::countr_zero(rings));
+        const std::int32_t certain = (static_cast<std::int32_t>(ring) - 1) * cell_size;
         if (hunt.found != nobody && hunt.best <= certain * certain) {
             break;
+        }
+        const std::uint32_t first = sight_cells - ring;
+        const std::uint32_t last = sight_cells + ring;
+        for (std::uint32_t rows = window.occupied & whole_row(ring); rows != 0; rows &= rows - 1) {
+            const auto y = static_cast<std::uint32_t>(std::countr_zero(rows));
+            const std::uint32_t row = window.cell + (y - sight_cells) * side_ - sight_cells;
+            // Only the first and the last row of a ring are whole.
+            const bool end = y == first || y == last;
+            for (std::uint32_t cells = window.rows[y] & (end ? whole_row(ring) : both_sides(ring));
+                 cells != 0;
+                 cells &= cells - 1) {
+                look_into(row + static_cast<std::uint32_t>(std::countr_zero(cells)), hunt);
+            }
         }
     }
     if (hunt.found != nobody) {
@@ -174,24 +214,41 @@ void Swarm::find_target(SwarmUnit& unit) const {
 // Units read the positions of the tick before, never each other's new velocity, so the outcome
 // does not depend on who is asked first.
 void Swarm::steer() {
+    for (std::size_t i = 0; i < squads_.size(); ++i) {
+        // A crowd stops where it fills a disc: n units, some four to a cell, need a radius of about
+        // sqrt(n / 12) cells; sqrt(n / 8) leaves them room.
+        const SwarmSquad& squad = squads_[i];
+        std::int32_t crowd = 1;
+        while (crowd * crowd * 2 < static_cast<std::int32_t>(squad.members)) {
+            ++crowd;
+        }
+        arrival_cells_[i] = crowd / 2 + 1 + squad.radius / cell_size;
+    }
+    Crowd crowd;
+    Way way;
     for (std::uint32_t i = 0; i < cell_begin_[cell_count()]; ++i) {
         const std::uint32_t index = bodies_[i].index;
         SwarmUnit& unit = units_[index];
         const std::uint32_t squad_index = unit.owner * squads_per_player + unit.squad;
         const SwarmSquad& squad = squads_[squad_index];
-        const Point wanted = wish(unit, squad, squad_index);
+        const Point wanted = wish(i, squad_index, way);
         const std::int32_t apart =
             squad.order == SwarmOrder::spread
                 ? std::clamp<std::int32_t>(squad.radius, spacing, spacing_max)
                 : spacing;
-        const Point pushed = push(unit, index, apart);
+        const std::uint32_t cell = cell_at(unit.x, unit.y);
+        if (cell != crowd.cell) {
+            gather(cell, crowd);
+        }
+        const Point pushed = push(i, crowd, apart);
         unit.vx = static_cast<std::int16_t>(clamp_speed((unit.vx + wanted.x) / 2 + pushed.x));
         unit.vy = static_cast<std::int16_t>(clamp_speed((unit.vy + wanted.y) / 2 + pushed.y));
     }
 }
 
-Swarm::Point
-Swarm::wish(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_index) const {
+Swarm::Point Swarm::wish(std::uint32_t body, std::uint32_t squad_index, Way& way) {
+    const SwarmSquad& squad = squads_[squad_index];
+    SwarmUnit& unit = units_[bodies_[body].index];
     if (squad.order == SwarmOrder::hold || squad.order == SwarmOrder::spread) {
         return {};
     }
@@ -206,20 +263,15 @@ Swarm::wish(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_index)
         const std::int32_t length = std::max(1, rough_length(dx, dy));
         return {dx * type.speed / length, dy * type.speed / length};
     }
-    return squad.order == SwarmOrder::none ? Point{} : follow(unit, squad, squad_index);
+    return squad.order == SwarmOrder::none ? Point{} : follow(body, squad_index, way);
 }
 
-Swarm::Point
-Swarm::follow(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_index) const {
+Swarm::Point Swarm::follow(std::uint32_t body, std::uint32_t squad_index, Way& way) {
+    const SwarmSquad& squad = squads_[squad_index];
+    SwarmUnit& unit = units_[bodies_[body].index];
     const std::uint32_t cell = cell_at(unit.x, unit.y);
     const std::int32_t speed = unit_types[unit.kind].speed;
-    // A crowd stops where it fills a disc: n units, some four to a cell, need a radius of about
-    // sqrt(n / 12) cells; sqrt(n / 8) leaves them room.
-    std::int32_t crowd = 1;
-    while (crowd * crowd * 2 < static_cast<std::int32_t>(squad.members)) {
-        ++crowd;
-    }
-    const std::int32_t arrival_cells = crowd / 2 + 1 + squad.radius / cell_size;
+    const std::int32_t arrival_cells = arrival_cells_[squad_index];
     const std::uint16_t* const costs = fields_.data() + squad_index * cell_count();
     const bool usable = squad.field == SwarmField::ready || squad.field == SwarmField::building;
     if (usable && costs[cell] != unreached) {
@@ -227,21 +279,14 @@ Swarm::follow(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_inde
         if (unit.reached != 0) {
             return {};
         }
-        std::uint32_t best = costs[cell];
-        std::uint32_t way = nobody;
-        for (std::uint32_t d = 0; d < directions.size(); ++d) {
-            if (!has_exit(cell, d)) {
-                continue;
-            }
-            const std::uint16_t cost = costs[neighbour(cell, d)];
-            if (cost < best) {
-                best = cost;
-                way = d;
-            }
+        if (way.cell != cell || way.squad != squad_index) {
+            way = {squad_index, cell, nobody};
+            find_way(way, costs);
         }
-        if (way != nobody) {
-            const std::int32_t along = way % 2 == 0 ? speed : speed * diagonal_256 / 256;
-            return {directions[way].x * along, directions[way].y * along};
+        if (way.direction != nobody) {
+            const std::int32_t along = way.direction % 2 == 0 ? speed : speed * diagonal_256 / 256;
+            const Direction to = directions[way.direction];
+            return {to.x * along, to.y * along};
         }
     }
     const Point goal = centre_of(squad.goal);
@@ -252,37 +297,87 @@ Swarm::follow(SwarmUnit& unit, const SwarmSquad& squad, std::uint32_t squad_inde
     return unit.reached != 0 ? Point{} : Point{dx * speed / length, dy * speed / length};
 }
 
-Swarm::Point Swarm::push(const SwarmUnit& unit, std::uint32_t index, std::int32_t apart) const {
-    const std::int32_t reach = apart * apart;
-    const std::uint32_t cell = cell_at(unit.x, unit.y);
-    std::int64_t x = 0;
-    std::int64_t y = 0;
-    std::uint32_t neighbours = neighbours_max;
+/// The neighbour with the least cost, the first of several, if it is nearer than the cell itself.
+void Swarm::find_way(Way& way, const std::uint16_t* costs) const {
+    // Without branches, because nobody can foretell them: cost and direction in one number.
+    std::uint32_t best = std::uint32_t{costs[way.cell]} * directions.size();
+    const std::uint32_t closed = ~std::uint32_t{exits_[way.cell]};
+    std::uint32_t found = nobody;
+    for (std::uint32_t d = 0; d < directions.size(); ++d) {
+        const std::uint32_t cost = costs[neighbour(way.cell, d)] | (closed >> d & 1U) * unreached;
+        found = std::min(found, cost * static_cast<std::uint32_t>(directions.size()) + d);
+    }
+    way.direction = found < best ? found % directions.size() : nobody;
+}
+
+/// The same for all units of a cell: those in its row of three cells and the rows beside it.
+void Swarm::gather(std::uint32_t cell, Crowd& crowd) const {
+    static_assert(decltype(crowd.spots){}.size() >= neighbours_max + swarm_near::spots_at_once);
+    crowd.cell = cell;
+    crowd.count = 0;
     // Units stand on open ground, so there is a border of rock around every cell that is asked.
     for (std::uint32_t row = cell - side_; row <= cell + side_; row += side_) {
-        const std::uint32_t end = std::min(cell_begin_[row + 2], cell_begin_[row - 1] + neighbours);
-        for (std::uint32_t i = cell_begin_[row - 1]; i < end; ++i) {
-            std::int32_t dx = unit.x - bodies_[i].x;
-            std::int32_t dy = unit.y - bodies_[i].y;
-            const std::int32_t distance = dx * dx + dy * dy;
-            if (distance >= reach || bodies_[i].index == index) {
+        const std::uint32_t begin = cell_begin_[row - 1];
+        const std::uint32_t end =
+            std::min(cell_begin_[row + 2], begin + neighbours_max - crowd.count);
+        if (row == cell) {
+            crowd.begin = begin;
+            crowd.end = end;
+        }
+        // In whole groups: what is too much is written over, by the next row or what fills up.
+        for (std::uint32_t i = 0; i < end - begin; i += swarm_near::spots_at_once) {
+            std::copy_n(spots_.data() + begin + i,
+                        swarm_near::spots_at_once,
+                        crowd.spots.data() + crowd.count + i);
+        }
+        crowd.count += end - begin;
+    }
+    // Nobody is in the middle of the opposite side of the 64 cells that a spot can tell apart.
+    const Point centre = centre_of(cell);
+    const swarm_near::Spot far = swarm_near::spot_of(centre.x + 16 * cell_size, centre.y);
+    while (crowd.count % swarm_near::spots_at_once != 0) {
+        crowd.spots[crowd.count] = far;
+        ++crowd.count;
+    }
+}
+
+Swarm::Point Swarm::push(std::uint32_t body, const Crowd& crowd, std::int32_t apart) const {
+    static_assert(spacing_max <= swarm_near::push_length_max);
+    const std::int32_t reach = apart * apart;
+    swarm_near::Push push = swarm_near::push(crowd.spots.data(), crowd.count, spots_[body], reach);
+    // Everybody meets itself, unless the crowd is too large.
+    const bool itself = body >= crowd.begin && body < crowd.end;
+    if (push.here > (itself ? 1U : 0U)) {
+        part(body, reach, push);
+    }
+    const auto scaled = [reach](std::int64_t sum) {
+        const std::int64_t share =
+            reach == spacing * spacing ? sum / (spacing * spacing) : sum / reach;
+        return static_cast<std::int32_t>(std::clamp<std::int64_t>(share, -speed_max, speed_max));
+    };
+    return {scaled(push.x), scaled(push.y)};
+}
+
+/// Two in one place part along a direction made of both indices.
+void Swarm::part(std::uint32_t body, std::int32_t reach, swarm_near::Push& push) const {
+    const Body& one = bodies_[body];
+    const std::uint32_t cell = cell_at(one.x, one.y);
+    std::uint32_t neighbours = neighbours_max;
+    for (std::uint32_t row = cell - side_; row <= cell + side_; row += side_) {
+        const std::uint32_t begin = cell_begin_[row - 1];
+        const std::uint32_t end = std::min(cell_begin_[row + 2], begin + neighbours);
+        for (std::uint32_t i = begin; i < end; ++i) {
+            const Body& other = bodies_[i];
+            if (other.x != one.x || other.y != one.y || i == body) {
                 continue;
             }
-            if (distance == 0) {
-                // Two in one place: the pair parts along a direction made of both indices.
-                const Direction way = directions[(index + bodies_[i].index) % 4];
-                const std::int32_t sign = index < bodies_[i].index ? 128 : -128;
-                dx = way.x * sign;
-                dy = way.y * sign;
-            }
-            x += std::int64_t{dx} * (reach - distance);
-            y += std::int64_t{dy} * (reach - distance);
+            const Direction way = directions[(one.index + other.index) % 4];
+            const std::int32_t sign = one.index < other.index ? 128 : -128;
+            push.x += std::int64_t{way.x * sign} * reach;
+            push.y += std::int64_t{way.y * sign} * reach;
         }
-        neighbours -= end - cell_begin_[row - 1];
+        neighbours -= end - begin;
     }
-    const std::int64_t scale = reach;
-    return {static_cast<std::int32_t>(std::clamp<std::int64_t>(x / scale, -speed_max, speed_max)),
-            static_cast<std::int32_t>(std::clamp<std::int64_t>(y / scale, -speed_max, speed_max))};
 }
 
 void Swarm::walk_units() {

@@ -15,6 +15,7 @@
 #include "twinstep/replay/reader.hpp"
 #include "twinstep/replay/recorder.hpp"
 #include "twinstep/replay/recover.hpp"
+#include "twinstep/replay/segments.hpp"
 #include "twinstep/replay/signature.hpp"
 #include "twinstep/replay/text.hpp"
 #include "twinstep/replay/writer.hpp"

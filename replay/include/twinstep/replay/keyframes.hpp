@@ -7,6 +7,7 @@
 #include "twinstep/replay/reader.hpp"
 #include "twinstep/sim/simulation.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -29,6 +30,13 @@ enum class KeyframeCodec : std::uint8_t {
 
 /// "raw", "zero_runs" or "zstd".
 const char* to_string(KeyframeCodec codec);
+
+/// True if this build has the codec. All have raw and zero_runs.
+bool has_codec(KeyframeCodec codec);
+
+/// Name of the side file of a recording: NAME.kf for NAME.twin, and for any other name that name
+/// with .kf behind it.
+std::string side_file_of(const std::string& recording);
 
 /// What a keyframe says of itself. All of it is a claim until its state was loaded and compared.
 struct KeyframeInfo {
@@ -137,6 +145,10 @@ public:
 
 private:
     friend Result<RecordedState> recorded_state(KeyframedRecording& recording, Tick tick);
+    friend Result<void> load_keyframe(KeyframedRecording& recording,
+                                      Simulation& simulation,
+                                      std::size_t index,
+                                      bool& changed);
     struct Impl;
     explicit KeyframedRecording(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
@@ -166,6 +178,11 @@ public:
     /// The last one that is at most `tick`, or end().
     Entries::const_iterator find(Tick tick) const;
     void drop(Tick tick);
+
+    void clear() {
+        entries_.clear();
+        bytes_ = 0;
+    }
 
     const Entries& entries() const { return entries_; }
 
@@ -237,15 +254,27 @@ std::vector<Segment> make_segments(const KeyframedRecording& recording,
 struct SegmentReport {
     std::uint64_t ticks = 0;
     std::uint64_t hashes_checked = 0;
+    /// How many of them are of the state it ends in, which the next segment checks as its first.
+    std::uint64_t ends_checked = 0;
+    bool stopped = false;                   ///< By its watch; the rest is not known.
     std::optional<Divergence> divergence;   ///< From the recording.
     std::optional<KeyframeProblem> problem; ///< Its first or last keyframe is wrong, and refused.
     Hash128 final_hash;
 };
 
+/// Who watches a segment while it is played. Both are borrowed, and may be null.
+struct SegmentWatch {
+    std::atomic<std::uint64_t>* ticks_done = nullptr; ///< Counts steps.
+    /// A segment that begins at this tick or later need not go on.
+    const std::atomic<std::uint64_t>* stop_from = nullptr;
+};
+
 /// Plays one segment and compares every hash, that of the state it ends in included. Requires a
 /// simulation that was prepared for this recording. Errors: those of Reader and Driver.
-Result<SegmentReport>
-verify_segment(Simulation& simulation, KeyframedRecording& recording, const Segment& segment);
+Result<SegmentReport> verify_segment(Simulation& simulation,
+                                     KeyframedRecording& recording,
+                                     const Segment& segment,
+                                     const SegmentWatch& watch = {});
 
 /// Loads each keyframe, and then plays on from each good one to the next. One from which the game
 /// goes another way than the recording, while a straight run does not, is wrong too: its

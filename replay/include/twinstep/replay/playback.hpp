@@ -46,6 +46,11 @@ public:
     /// Forgets what was found, so that the next divergence is the first.
     void clear_verdict();
 
+    /// Compares the hashes of a state that was reached without the verifier with what is on record
+    /// of it. False if nothing is. Requires that the source was last asked for an earlier tick, or
+    /// seek() for its chunk. Errors: the reader's.
+    Result<bool> compare(const StateHashes& hashes);
+
     Reader& reader();
 
     /// Goes to a place of the recording; what was read ahead is forgotten. Errors: Reader::seek's.

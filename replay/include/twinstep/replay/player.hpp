@@ -14,7 +14,8 @@ namespace twinstep::replay {
 
 struct PlayerOptions {
     KeyframedOptions keyframes;
-    /// Compare recorded hashes with every step that is simulated. Costs a state hash a tick.
+    /// Compare recorded hashes with every state that is played, and with the one that a seek leads
+    /// to. Costs a state hash a tick, and one a seek.
     bool verify = true;
     /// Ticks between states that are kept in memory while playing; at least 1.
     std::uint64_t every_ticks = 64;
@@ -50,8 +51,10 @@ public:
     /// Reader and Driver.
     Result<std::uint64_t> play(std::uint64_t ticks_max);
 
-    /// Goes to the state before the inputs of a tick, from the nearest state at hand. Errors:
-    /// wrong_tick if the recording has no such tick, and nothing has changed; as play.
+    /// Goes to the state before the inputs of a tick, from the nearest state at hand. States on the
+    /// way are not hashed; if the last one is not what was recorded, the way is taken once more to
+    /// find the first that is not. Errors: wrong_tick if the recording has no such tick, and
+    /// nothing has changed; as play.
     Result<void> seek(Tick tick);
 
     /// Goes one tick back. Errors: wrong_tick at the first tick; as play.
@@ -64,8 +67,10 @@ public:
     /// True if the recording was made by another build of the same simulation.
     bool build_differs() const;
 
-    /// Of all steps that were simulated; the first divergence stays.
+    /// Of everything that was compared; the first divergence stays.
     const Verdict& verdict() const;
+    /// Forgets what was found, to count a part alone.
+    void clear_verdict();
     /// The recording with its keyframes and what is wrong with them.
     const KeyframedRecording& recording() const;
     const PlayerStatistics& statistics() const;

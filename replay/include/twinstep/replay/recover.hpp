@@ -71,6 +71,11 @@ using PartSinks = std::function<Result<std::unique_ptr<FileSink>>(std::size_t pa
 struct RecoverOptions {
     /// Look behind damage for keyframes to start later parts from.
     bool later_parts = true;
+    /// Path (UTF-8) of a side file whose keyframes may start later parts too; it may be missing.
+    std::string side_file = {};
+    ByteView side_bytes = {}; ///< Instead of a path; borrowed.
+    /// Have what was written survive a loss of power before it is called recovered.
+    bool sync = true;
     /// Sessions of later parts; empty: drawn from the system.
     std::function<Result<SessionId>()> sessions = {};
 };
