@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 
+import decode_keyframes
 import decode_packed
 import decode_signature
 import decode_twin
@@ -74,8 +75,8 @@ class Conformance(unittest.TestCase):
 
     def test_both_decoders_agree_on_every_line(self):
         files = sorted(self.directory.glob("*.twin"))
-        kept = [path for path in files if "-packed" not in path.stem and "signed" not in path.stem]
-        self.assertEqual(len(kept), 14)
+        other = re.compile("-packed|^keyframes-|signed")
+        self.assertEqual(len([path for path in files if not other.search(path.stem)]), 14)
         for path in files:
             if "-" in path.stem:
                 continue  # compared as bytes of its open form
@@ -134,6 +135,47 @@ class Conformance(unittest.TestCase):
             with self.assertRaises(decode_twin.Damaged, msg=f"byte {at}"):
                 decode_twin.decode_bytes(bytes(data))
             data[at] ^= 0x10
+
+    def keyframed(self):
+        """(name, recording, side file or nothing) of what was made with keyframes."""
+        for path in sorted(self.directory.glob("keyframes-*.twin")):
+            side = path.with_suffix(".kf")
+            yield path.stem, path.read_bytes(), side.read_bytes() if side.exists() else None
+
+    def test_every_keyframe_holds_the_state_that_the_recording_has(self):
+        codecs, deltas = set(), 0
+        for name, recording, side in self.keyframed():
+            if name.endswith("zstd") and not decode_packed.has_zstd():
+                continue
+            keyframes = decode_keyframes.decode(recording, side)
+            self.assertGreater(len(keyframes), 1, name)
+            codecs.update(keyframe["codec"] for keyframe in keyframes)
+            deltas += sum(keyframe["base"] is not None for keyframe in keyframes)
+        self.assertLessEqual({"raw", "zero_runs"}, codecs)
+        self.assertGreater(deltas, 0)
+
+    def test_a_state_of_several_parts_is_put_together(self):
+        recording = (self.directory / "large.keyframed").read_bytes()
+        side = (self.directory / "large.kf").read_bytes()
+        (keyframe,) = decode_keyframes.decode(recording, side)
+        self.assertGreater(int(keyframe["stored_bytes"]), 2 * decode_keyframes.PART_BYTES)
+
+    def test_a_keyframe_of_the_state_after_the_inputs_is_refused(self):
+        path = self.directory / "keyframes-side.twin"
+        off = self.directory / "keyframes-side.off"
+        with self.assertRaises(decode_twin.Damaged) as caught:
+            decode_keyframes.decode(path.read_bytes(), off.read_bytes())
+        self.assertIn("the recording has another hash", str(caught.exception))
+
+    def test_every_flipped_bit_of_a_side_file_is_refused(self):
+        path = self.directory / "keyframes-side.twin"
+        recording, data = path.read_bytes(), bytearray(path.with_suffix(".kf").read_bytes())
+        recorded = decode_keyframes.Recorded(decode_twin.decode_bytes(recording)["lines"])
+        for bit in range(0, len(data) * 8, 3):
+            data[bit // 8] ^= 1 << bit % 8
+            with self.assertRaises(decode_twin.Damaged, msg=f"bit {bit}"):
+                decode_keyframes.side_parts(bytes(data), recorded.session)
+            data[bit // 8] ^= 1 << bit % 8
 
     def test_the_worked_example_of_the_page_is_a_real_file(self):
         page = PAGE.read_text(encoding="utf-8")
