@@ -90,6 +90,49 @@ Bytes everything(std::uint32_t features) {
     return written ? plan->file : Bytes();
 }
 
+/// A late start with its keyframe, a later keyframe, a signature at each chunk end, and a loss that
+/// the last of them tells of; without libsodium nothing.
+Bytes signed_late() {
+    std::array<std::byte, secret_seed_bytes> seed{};
+    seed.fill(std::byte{0x17});
+    const auto key = SigningKey::from_seed(seed);
+    if (!key) {
+        return {};
+    }
+    auto plan = std::make_shared<SinkPlan>();
+    Head head;
+    head.session = test_session(5);
+    head.incompatible = feature::changes | feature::late_start;
+    head.manifest = {{sections_key, "s"}, {first_tick_key, "250"}};
+    auto writer = Writer::create(std::make_unique<MemorySink>(plan), head);
+    Bytes keyframe(64 + 1);
+    keyframe[16] = keyframe[24] = keyframe[36] = std::byte{1};
+    bool written = true;
+    for (std::uint64_t tick = 250; tick < 254; ++tick) {
+        if (tick != 251) {
+            keyframe[0] = static_cast<std::byte>(tick);
+            written = written && writer->write_frame(0x41, keyframe);
+        }
+        TickFrame frame;
+        frame.reset(Tick{tick}, 1);
+        Bytes encoded;
+        encode_frame(frame, encoded);
+        written = written && writer->write_tick(1, Bytes(1), encoded) &&
+                  writer->write_record(0x81, Bytes(300)) &&
+                  writer->write_chunk_end({1, 2}, std::vector<Hash128>{{3, 4}});
+    }
+    written = written &&
+              writer->write_frame(
+                  0x43, Bytes{std::byte{0xFE}, std::byte{0x01}, std::byte{9}, std::byte{1}}) &&
+              writer->write_trailer() && writer->close();
+    auto signed_plan = std::make_shared<SinkPlan>();
+    auto reader = Reader::from_memory(plan->file);
+    const bool is_signed =
+        written && reader &&
+        sign(std::move(*reader), std::make_unique<MemorySink>(signed_plan), *key, {1, {}});
+    return is_signed ? signed_plan->file : Bytes();
+}
+
 bool save(const std::string& directory, const std::string& name, const Bytes& file) {
     const auto text = to_text(file);
     if (!text) {
@@ -240,11 +283,14 @@ int main(int argc, char** argv) {
         save_packed(directory, "open-stored", record_toy({.ticks = 650, .close = false}), 0) &&
         save_packed(directory, "everything-packed", everything(feature::changes), 19) &&
         save_packed(directory, "four_players-packed", record_toy({.ticks = 1300, .slots = 4}), 19);
+    const bool vouched =
+        !has_signatures() || (save(directory, "signed", signed_late()) &&
+                              save_packed(directory, "signed-stored", signed_late(), 0));
     const bool keyframed = save_keyframed(directory, "side", KeyframeCodec::zero_runs) &&
                            save_keyframed(directory, "raw", KeyframeCodec::raw) &&
                            save_keyframed(directory, "zstd", KeyframeCodec::zstd) &&
                            save_off_by_one(directory + "/keyframes-side.off",
                                            record_toy({.ticks = 1300, .slots = 2})) &&
                            save_large(directory);
-    return saved && packed && keyframed ? 0 : 1;
+    return saved && packed && keyframed && vouched ? 0 : 1;
 }
