@@ -26,15 +26,17 @@ namespace {
 using namespace twinstep;
 using games::Swarm;
 
-constexpr std::uint64_t hour_ticks = std::uint64_t{3600} * 20;
 constexpr std::uint64_t every_ticks = 200; // Ten seconds.
 constexpr std::uint64_t seeks = 200;
 constexpr std::uint16_t slots = 2;
 
 class Bots final : public Source {
 public:
+    explicit Bots(std::uint64_t ticks)
+        : ticks_(ticks) {}
+
     Result<Supply> next(Tick tick, TickFrame& frame) override {
-        if (tick.value >= hour_ticks) {
+        if (tick.value >= ticks_) {
             return Supply::end;
         }
         frame.reset(tick, slots);
@@ -48,6 +50,7 @@ public:
     }
 
 private:
+    std::uint64_t ticks_;
     Bytes bytes_;
 };
 
@@ -87,7 +90,8 @@ void say(const Error& error) {
     fmt::print(stderr, "{}\n", to_string(error));
 }
 
-Result<std::vector<Hash128>> record_hour(Simulation& simulation, const std::string& path) {
+Result<std::vector<Hash128>>
+record(Simulation& simulation, const std::string& path, std::uint64_t ticks) {
     if (auto reset = simulation.reset({1, slots, {{"units", "10000"}}}); !reset) {
         return fail(reset.error());
     }
@@ -95,12 +99,12 @@ Result<std::vector<Hash128>> record_hour(Simulation& simulation, const std::stri
     if (!recorder) {
         return fail(recorder.error());
     }
-    Bots bots;
+    Bots bots(ticks);
     HashKeeper keeper;
     Driver driver(simulation, bots);
     driver.add(*recorder);
     driver.add(keeper);
-    if (auto played = driver.advance(hour_ticks); !played) {
+    if (auto played = driver.advance(ticks); !played) {
         return fail(played.error());
     }
     keeper.hashes.push_back(simulation.hash().state);
@@ -169,7 +173,7 @@ Result<Seeks> measure_seeks(Simulation& simulation,
     Seeks result;
     for (std::uint64_t i = 0; i < seeks; ++i) {
         Random random(7, Tick{i});
-        const Tick target{random.below(static_cast<std::uint32_t>(hour_ticks + 1))};
+        const Tick target{random.below(static_cast<std::uint32_t>(hashes.size()))};
         const double cpu = cpu_milliseconds_now();
         const double wall = milliseconds_now();
         if (auto gone = player->seek(target); !gone) {
@@ -210,7 +214,7 @@ void split_rows(Report& report, Simulation& simulation) {
         static_cast<void>(simulation.load(snapshot));
         static_cast<void>(simulation.hash());
     });
-    Bots bots;
+    Bots bots(UINT64_MAX);
     Driver driver(simulation, bots);
     const double step = best_ms([&] { static_cast<void>(driver.advance(20)); }) / 20;
     const std::array<std::pair<const char*, double>, 5> rows{
@@ -226,12 +230,12 @@ void split_rows(Report& report, Simulation& simulation) {
 
 } // namespace
 
-bool seek_rows(Report& report) {
+bool seek_rows(Report& report, std::uint64_t ticks) {
     const Folder folder;
     GameSimulation<Swarm> simulation;
     const std::string path = folder.file("hour.twin");
     const std::string side = folder.file("hour.kf");
-    const auto hashes = record_hour(simulation, path);
+    const auto hashes = record(simulation, path, ticks);
     if (!hashes) {
         say(hashes.error());
         return false;
@@ -247,7 +251,7 @@ bool seek_rows(Report& report) {
                static_cast<double>(std::filesystem::file_size(side)) / 1e6,
                static_cast<double>(std::filesystem::file_size(path)) / 1e6);
     Seeks best;
-    for (int round = 0; round < 5; ++round) {
+    for (int round = 0; round < 3; ++round) {
         const double load = load_now();
         const auto measured = measure_seeks(simulation, path, side, *hashes);
         if (!measured) {
