@@ -100,6 +100,16 @@ def measure(twinstep, wads=WADS):
     return [*rows, total]
 
 
+def target(key):
+    return f"<= {GOALS[key]}" if key in GOALS else "-"
+
+
+def met(total, key):
+    if key not in GOALS:
+        return "-"
+    return "yes" if total[key] <= GOALS[key] * total["ticks"] else "no"
+
+
 def print_table(rows):
     print(f"{'bytes a tick':<18}{'ticks':>7}" + "".join(f"{key:>15}" for key in COLUMNS))
     for row in rows:
@@ -108,12 +118,8 @@ def print_table(rows):
             for key in COLUMNS
         )
         print(f"{row['demo']:<18}{row['ticks']:>7}{cells}")
-    goals = "".join(f"{f'<= {GOALS[key]}' if key in GOALS else '-':>15}" for key in COLUMNS)
-    met = "".join(
-        f"{('yes' if rows[-1][key] <= GOALS[key] * rows[-1]['ticks'] else 'no') if key in GOALS else '-':>15}"
-        for key in COLUMNS
-    )
-    print(f"{'target':<25}{goals}\n{'met':<25}{met}")
+    print(f"{'target':<25}" + "".join(f"{target(key):>15}" for key in COLUMNS))
+    print(f"{'met':<25}" + "".join(f"{met(rows[-1], key):>15}" for key in COLUMNS))
     for key, text in COLUMNS.items():
         print(f"  {key}: {text}")
 

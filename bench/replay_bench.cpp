@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What recording adds to a tick, and how fast verifying is next to stepping alone.
+// What recording adds to a tick, how fast verifying is next to stepping alone, and with `seek` how
+// long it takes to go to any tick of an hour.
 #include "pile/pile.hpp"
+#include "replay/seek.hpp"
 #include "replay/stall.hpp"
 #include "report.hpp"
 #include "swarm/swarm.hpp"
@@ -177,6 +179,9 @@ bool verify_row(bench::Report& report, std::uint16_t slots, std::uint64_t ticks)
 
 int main(int argc, char** argv) {
     bench::Report report(argc, argv);
+    if (argc > 1 && std::string_view(argv[1]) == "seek") {
+        return bench::seek_rows(report) ? report.print() : 1;
+    }
     bool measured = true;
     for (const std::uint16_t slots : {std::uint16_t{1}, std::uint16_t{4}}) {
         for (const auto durability :

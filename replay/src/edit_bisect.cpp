@@ -60,6 +60,39 @@ Result<void> keep_frame(RecordedInputs::Impl& impl, const TickRecord& tick) {
     return {};
 }
 
+/// Counts the bytes of an input's fields.
+class FieldPlaces final : public FieldVisitor {
+public:
+    bool begin_section(std::string_view) override { return true; }
+
+    void end_section() override {}
+
+    void begin_object(std::string_view, bool list) override { fixed_ = fixed_ && !list; }
+
+    void end_object() override {}
+
+    void field(std::string_view, const FieldValue& value) override {
+        constexpr std::size_t byte_bits = 8;
+        const std::size_t bytes = value.width / byte_bits;
+        fixed_ = fixed_ && bytes > 0;
+        places_.push_back({size_, bytes});
+        size_ += bytes;
+    }
+
+    /// Nothing if the fields do not make up all the bytes: then something in it varies.
+    std::vector<FieldPlace> take(std::size_t input_bytes) {
+        return fixed_ && size_ == input_bytes ? std::move(places_) : std::vector<FieldPlace>();
+    }
+
+private:
+    bool fixed_ = true;
+    std::size_t size_ = 0;
+    std::vector<FieldPlace> places_;
+};
+
+/// More inputs than anybody reads are not looked at field by field.
+constexpr std::size_t simplified_inputs_max = 1000;
+
 /// The search: what is kept so far, and what is tried next.
 class Search {
 public:
@@ -88,6 +121,7 @@ public:
         if (!try_these({})) {
             drop_slots();
             split();
+            simplify();
         }
         report_.minimal = !stopped_;
         return std::move(report_);
@@ -100,17 +134,20 @@ private:
         std::erase_if(
             kept, [this](std::size_t atom) { return inputs_.atoms()[atom].tick >= report_.until; });
         report_.kept = std::move(kept);
+        std::erase_if(report_.replaced, [this](const auto& replaced) {
+            return inputs_.atoms()[replaced.first].tick >= report_.until;
+        });
         report_.divergence = divergence;
     }
 
     /// True if it still goes wrong; it is then what is kept.
-    bool try_these(std::vector<std::size_t> kept) {
+    bool try_these(std::vector<std::size_t> kept, ReplacedInputs replaced = {}) {
         stopped_ = stopped_ || report_.runs >= options_.runs_max ||
                    (options_.goes_on && !options_.goes_on(report_.runs, report_.kept.size()));
         if (stopped_) {
             return false;
         }
-        const InputChoice choice(inputs_, kept, report_.until);
+        const InputChoice choice(inputs_, kept, report_.until, replaced);
         ++report_.runs;
         const Result<std::optional<Divergence>> found = test_(choice);
         if (!found) {
@@ -120,6 +157,7 @@ private:
         if (!*found) {
             return false;
         }
+        report_.replaced = std::move(replaced);
         accept(std::move(kept), **found);
         return true;
     }
@@ -186,6 +224,40 @@ private:
         }
     }
 
+    /// Takes fields away from what is left, one by one.
+    void simplify() {
+        const RecordedInputs::Impl& impl = inputs_.impl();
+        const std::vector<std::size_t> left = report_.kept;
+        if (left.size() > simplified_inputs_max) {
+            return;
+        }
+        for (const std::size_t atom : left) {
+            const InputAtom& input = inputs_.atoms()[atom];
+            TickFrame frame;
+            if (input.is_events || !decode_frame(impl.frame(input.tick), frame)) {
+                continue;
+            }
+            const ByteView recorded = frame.input(input.slot);
+            Bytes bytes(recorded.begin(), recorded.end());
+            for (const FieldPlace& place : impl.layout) {
+                const auto from = static_cast<std::ptrdiff_t>(place.offset);
+                Bytes simpler = bytes;
+                if (simpler.size() != impl.neutral.size()) {
+                    break;
+                }
+                std::copy_n(impl.neutral.begin() + from, place.bytes, simpler.begin() + from);
+                if (simpler == bytes) {
+                    continue;
+                }
+                ReplacedInputs replaced = report_.replaced;
+                replaced[atom] = simpler;
+                if (try_these(report_.kept, std::move(replaced))) {
+                    bytes = std::move(simpler);
+                }
+            }
+        }
+    }
+
     const RecordedInputs& inputs_;
     const ChoiceTest& test_;
     const BisectOptions& options_;
@@ -222,6 +294,10 @@ RecordedInputs::read(Simulation& simulation, const ReadableRecording& source, By
     impl->survey = std::move(*survey);
     impl->setup = simulation.setup();
     impl->neutral.assign(neutral.begin(), neutral.end());
+    FieldPlaces places;
+    if (simulation.visit_input(neutral, places)) {
+        impl->layout = places.take(neutral.size());
+    }
     impl->build_differs = *build_differs;
     impl->offsets.push_back(0);
     if ((impl->survey.head.incompatible & feature::late_start) != 0) {
@@ -272,10 +348,14 @@ Result<std::unique_ptr<Simulation>> RecordedInputs::make(const Simulation& kind)
     return simulation;
 }
 
-InputChoice::InputChoice(const RecordedInputs& inputs, std::vector<std::size_t> kept, Tick until)
+InputChoice::InputChoice(const RecordedInputs& inputs,
+                         std::vector<std::size_t> kept,
+                         Tick until,
+                         ReplacedInputs replaced)
     : inputs_(&inputs)
     , kept_(std::move(kept))
-    , until_(until) {
+    , until_(until)
+    , replaced_(std::move(replaced)) {
     TWINSTEP_ASSERT(until <= inputs.end());
     TWINSTEP_VALIDATE(std::is_sorted(kept_.begin(), kept_.end()));
 }
@@ -316,7 +396,11 @@ Result<void> InputChoice::frame(Tick tick, TickFrame& frame) const {
             continue;
         }
         if (keeps(false, Slot{i})) {
-            frame.set_input(Slot{i}, recorded.input(Slot{i}), input.substituted);
+            const auto replaced = replaced_.find(*std::prev(atom));
+            frame.set_input(Slot{i},
+                            replaced == replaced_.end() ? recorded.input(Slot{i})
+                                                        : ByteView(replaced->second),
+                            input.substituted);
         } else {
             frame.set_input(Slot{i}, impl.neutral);
         }

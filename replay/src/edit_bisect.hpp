@@ -10,11 +10,18 @@
 
 namespace twinstep::replay {
 
+/// Where a field is in the bytes of an input.
+struct FieldPlace {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+};
+
 struct RecordedInputs::Impl {
     Survey survey;
     Setup setup;
-    Bytes start;   ///< Snapshot of a late start's first state; else empty.
-    Bytes neutral; ///< Input of a player who does nothing.
+    Bytes start;                    ///< Snapshot of a late start's first state; else empty.
+    Bytes neutral;                  ///< Input of a player who does nothing.
+    std::vector<FieldPlace> layout; ///< Of an input's fields; empty if they have no fixed places.
     bool build_differs = false;
     std::vector<std::uint64_t> offsets; ///< Of each tick's frame; one more for the end.
     Bytes frames;                       ///< Their encodings.

@@ -55,7 +55,7 @@ private:
     std::vector<InputField> fields_;
 };
 
-bool equal(ByteView left, ByteView right) {
+bool same_input_bytes(ByteView left, ByteView right) {
     return std::equal(left.begin(), left.end(), right.begin(), right.end());
 }
 
@@ -93,7 +93,7 @@ public:
 
     void compare(const TickRecord& left, const TickRecord& right) {
         ++comparison_.ticks_compared;
-        if (equal(left.encoded, right.encoded)) {
+        if (same_input_bytes(left.encoded, right.encoded)) {
             return;
         }
         ++comparison_.ticks_different;
@@ -120,7 +120,7 @@ private:
         ++comparison_.slots_different;
         const std::string name = "slots[" + std::to_string(slot.value) + "]";
         if (left_text == none || right_text == none || simulation_ == nullptr ||
-            equal(left.input(slot), right.input(slot))) {
+            same_input_bytes(left.input(slot), right.input(slot))) {
             return report(name, left_text, right_text);
         }
         const auto left_fields = input_fields(*simulation_, left.input(slot));

@@ -40,6 +40,8 @@ public:
             return "less room is left on the disk than was to be kept free";
         case Errc::recorder_stopped:
             return "recording has stopped";
+        case Errc::bad_key:
+            return "the key file is refused";
         case Errc::wrong_tick:
             return "wrong tick";
         }

@@ -23,13 +23,15 @@ namespace twinstep::replay {
 
 std::size_t FollowInput::read(std::span<std::byte> target, std::error_code& error) {
     std::size_t count = file_->read(target, error);
-    // The file may grow between the two looks; then it is read first, at the next call.
     if (count == 0 && !error) {
         if (const std::optional<Bytes> tail = journal_tail(at_); tail) {
             count = std::min(target.size(), tail->size());
             std::memcpy(target.data(), tail->data(), count);
             // The next bytes of the file are behind what the journal gave.
             error = file_->seek(at_ + count);
+        } else {
+            // What left the journal between the two looks has arrived in the file.
+            count = file_->read(target, error);
         }
     }
     at_ += count;

@@ -49,7 +49,7 @@ std::error_code PackedScanner::seek(std::uint64_t file_offset, const PackedPosit
 
 Result<ByteView> PackedScanner::view_record() {
     constexpr std::size_t front_bytes_max = 4; // a tag and a length of up to 1 MiB
-    const Result<ByteView> front = peek(window_, front_bytes_max);
+    Result<ByteView> front = peek(window_, front_bytes_max);
     if (!front || front->empty()) {
         return front;
     }
@@ -74,7 +74,7 @@ Result<ByteView> PackedScanner::view_record() {
     }
     const std::size_t size =
         reader.offset() + static_cast<std::size_t>(length) + record_check_bytes;
-    const Result<ByteView> whole = peek(window_, size);
+    Result<ByteView> whole = peek(window_, size);
     if (whole && whole->size() < size) {
         return cut(*whole);
     }

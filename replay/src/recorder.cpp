@@ -7,6 +7,7 @@
 #include "layout.hpp"
 #include "path.hpp"
 #include "queued_sink.hpp"
+#include "signature_crypto.hpp"
 
 #include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/snapshot.hpp"
@@ -17,13 +18,45 @@
 
 namespace twinstep::replay {
 
+namespace {
+
+/// Signs a recording while it is written.
+class ChunkSigner {
+public:
+    ChunkSigner(const Head& head, Writer& writer, std::shared_ptr<const SigningKey> key)
+        : content_(head)
+        , key_(std::move(key)) {
+        payload_.reserve(signature_payload_bytes);
+        writer.set_tap([this](ByteView record) { content_.add(record); });
+    }
+
+    ChunkSigner(const ChunkSigner&) = delete;
+    ChunkSigner& operator=(const ChunkSigner&) = delete;
+
+    /// Vouches for all chunks so far; with `lost_ticks` also for the recording's end.
+    Result<void> sign(Writer& writer, std::optional<std::uint64_t> lost_ticks = std::nullopt) {
+        SignatureStatement statement = statement_at(writer, key_->public_key());
+        statement.ends = lost_ticks.has_value();
+        statement.lost_ticks = lost_ticks.value_or(0);
+        return write_signature(writer, content_, *key_, statement, payload_);
+    }
+
+private:
+    ContentDigest content_;
+    std::shared_ptr<const SigningKey> key_;
+    Bytes payload_;
+};
+
+} // namespace
+
 struct Recorder::Impl {
     explicit Impl(Writer target)
         : writer(std::move(target)) {}
 
     Writer writer;
     std::string path;
-    std::string journal; ///< Its file; empty if the recording is written directly.
+    std::string journal;                 ///< Its file; empty if the recording is written directly.
+    std::unique_ptr<ChunkSigner> signer; ///< If chunks are signed.
     Durability durability = Durability::chunk;
     std::optional<Error> refused; ///< Why recording stopped although the file is fine.
     Bytes section_bytes;
@@ -75,10 +108,10 @@ Recorder::~Recorder() {
 
 namespace {
 
-/// The most bytes that a tick and the chunk end after it take.
+/// The most bytes that a tick, the chunk end after it and its signature take.
 std::size_t tick_record_bytes_max(std::size_t frame_bytes) {
     constexpr std::size_t around =
-        16 + sections_max * (1 + sizeof(Hash128)) + chunk_end_fixed_bytes;
+        16 + sections_max * (1 + sizeof(Hash128)) + chunk_end_fixed_bytes + signature_record_bytes;
     return frame_bytes + around;
 }
 
@@ -113,13 +146,19 @@ Result<Head> make_head(Simulation& simulation, const RecorderOptions& options) {
 Result<Recorder> Recorder::start(std::unique_ptr<FileSink> sink,
                                  const Head& head,
                                  Simulation& simulation,
-                                 Durability durability) {
+                                 const RecorderOptions& options) {
+    if (options.signing_key && !has_signatures()) {
+        return fail(no_signatures());
+    }
     Result<Writer> writer = Writer::create(std::move(sink), head);
     if (!writer) {
         return fail(writer.error());
     }
     auto impl = std::make_unique<Impl>(std::move(*writer));
-    impl->durability = durability;
+    impl->durability = options.durability;
+    if (options.signing_key) {
+        impl->signer = std::make_unique<ChunkSigner>(head, impl->writer, options.signing_key);
+    }
     impl->section_bytes.resize(impl->writer.tick_section_bytes());
     impl->sections.resize(impl->writer.section_count());
     impl->state = simulation.hash().state;
@@ -133,7 +172,7 @@ Result<Recorder> Recorder::create(std::unique_ptr<FileSink> sink,
     if (!head) {
         return fail(head.error());
     }
-    return start(std::move(sink), *head, simulation, options.durability);
+    return start(std::move(sink), *head, simulation, options);
 }
 
 Result<Recorder> Recorder::create(std::unique_ptr<FileSink> file,
@@ -158,7 +197,7 @@ Result<Recorder> Recorder::create(std::unique_ptr<FileSink> file,
             QueuedSink::Options{
                 options.when_full, options.durability == Durability::tick, options.free_bytes_min});
     }
-    Result<Recorder> recorder = start(std::move(sink), *head, simulation, options.durability);
+    Result<Recorder> recorder = start(std::move(sink), *head, simulation, options);
     if (!recorder) {
         if (!journal_file.empty()) {
             remove_created(journal_file);
@@ -240,7 +279,10 @@ void Recorder::after(const StateHashes& hashes) {
         impl.sections[i] = hashes.sections[i].hash;
     }
     if (impl.writer.chunk_due()) {
-        static_cast<void>(impl.writer.write_chunk_end(impl.state, impl.sections));
+        const Result<void> ended = impl.writer.write_chunk_end(impl.state, impl.sections);
+        if (ended && impl.signer) {
+            static_cast<void>(impl.signer->sign(impl.writer));
+        }
         impl.make_durable(Durability::chunk);
     }
 }
@@ -276,6 +318,11 @@ Result<void> Recorder::Impl::finish() {
         encode_loss({*lost_from, lost_ticks, LossReason::slow_disk}, loss);
         if (auto written = writer.write_frame(static_cast<std::uint8_t>(RecordTag::loss), loss);
             !written) {
+            return written;
+        }
+    }
+    if (signer && writer.chunks() > 0) {
+        if (auto written = signer->sign(writer, lost_from ? lost_ticks : 0); !written) {
             return written;
         }
     }

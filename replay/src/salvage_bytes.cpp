@@ -14,7 +14,7 @@ namespace twinstep::replay {
 namespace {
 
 /// Large enough that a call costs nothing, small enough to stay in the processor's cache.
-constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+constexpr std::size_t salvage_piece_bytes = std::size_t{1} << 20;
 
 } // namespace
 
@@ -42,7 +42,7 @@ Result<ByteView> SalvageBytes::view(std::uint64_t offset, std::size_t size) {
         }
         start_ = keep;
         const std::size_t wanted = static_cast<std::size_t>(offset - start_) + available();
-        if (const std::error_code error = fill(std::max(wanted, piece_bytes))) {
+        if (const std::error_code error = fill(std::max(wanted, salvage_piece_bytes))) {
             return fail(Error(Errc::io_error, "read", error.message()).at(offset).in(name_));
         }
     }

@@ -36,6 +36,7 @@ struct Writer::Impl {
     std::uint32_t last_check = 0;
     bool ended = false;
     std::optional<Error> error;
+    std::function<void(ByteView)> tap;
 
     ByteWriter begin(RecordTag tag, std::size_t payload_bytes) {
         return begin(static_cast<std::uint8_t>(tag), payload_bytes);
@@ -115,6 +116,9 @@ Result<void> Writer::Impl::commit_data() {
         return written;
     }
     digest.update(record);
+    if (tap) {
+        tap(record);
+    }
     chunk_bytes += record.size();
     ++place.record;
     return {};
@@ -252,6 +256,10 @@ Result<void> Writer::write_frame(std::uint8_t tag, ByteView payload) {
     return written;
 }
 
+void Writer::set_tap(std::function<void(ByteView record)> tap) {
+    impl_->tap = std::move(tap);
+}
+
 bool Writer::chunk_due() const {
     return impl_->chunk_ticks >= chunk_ticks_target || impl_->chunk_bytes >= chunk_bytes_target;
 }
@@ -292,6 +300,9 @@ Result<void> Writer::write_chunk_end(const Hash128& state, std::span<const Hash1
     encode_hash(digest, impl.record);
     if (auto written = impl.commit(); !written) {
         return written;
+    }
+    if (impl.tap) {
+        impl.tap(impl.record);
     }
     impl.chain = digest;
     impl.last_chunk_end = offset;

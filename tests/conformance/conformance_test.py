@@ -14,7 +14,9 @@ import sys
 import tempfile
 import unittest
 
+import decode_keyframes
 import decode_packed
+import decode_signature
 import decode_twin
 
 MAKER = PAGE = CORPUS = None
@@ -73,7 +75,8 @@ class Conformance(unittest.TestCase):
 
     def test_both_decoders_agree_on_every_line(self):
         files = sorted(self.directory.glob("*.twin"))
-        self.assertEqual(len([path for path in files if "-packed" not in path.stem]), 14)
+        other = re.compile("-packed|^keyframes-|signed")
+        self.assertEqual(len([path for path in files if not other.search(path.stem)]), 14)
         for path in files:
             if "-" in path.stem:
                 continue  # compared as bytes of its open form
@@ -91,6 +94,40 @@ class Conformance(unittest.TestCase):
             opened = self.directory / (path.stem.split("-")[0] + ".twin")
             self.assertEqual(decode_packed.open_form(path.read_bytes()), opened.read_bytes(), path)
 
+    def signed(self):
+        path = self.directory / "signed.twin"
+        if not path.exists():
+            self.skipTest("the library was built without libsodium")
+        return path.read_bytes()
+
+    def test_signatures_hold_by_the_page_and_rfc_8032(self):
+        # RFC 8032, section 7.1, test 2.
+        key = bytes.fromhex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c")
+        signature = bytes.fromhex(
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+            "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"
+        )
+        self.assertTrue(decode_signature.is_signed(key, b"\x72", signature))
+        self.assertFalse(decode_signature.is_signed(key, b"\x73", signature))
+        self.assertFalse(decode_signature.is_signed(key, b"\x72", bytes([0x93]) + signature[1:]))
+        for name in ("signed", "signed-stored"):
+            self.signed()
+            data = (self.directory / f"{name}.twin").read_bytes()
+            found = decode_twin.decode_bytes(data)["signatures"]
+            self.assertEqual([claim["verdict"] for claim in found], ["valid"] * 4)
+            self.assertEqual([claim["ticks"] for claim in found], ["1", "2", "3", "4"])
+            self.assertEqual([claim["ends"] for claim in found], [False, False, False, True])
+
+    def test_a_signature_in_another_place_is_no_signature(self):
+        data = self.signed()
+        records = decode_twin.decode_bytes(data)["lines"]
+        payloads = [line["payload"] for line in records if line.get("tag") == 0x42]
+        self.assertEqual(len(payloads), 4)
+        place = (1, 250, 1, 0, records[-1]["chain"])
+        judge = decode_signature.Signatures(b"another head", 250).judge
+        self.assertEqual(judge(bytes.fromhex(payloads[0]), place)["verdict"], "invalid")
+        self.assertEqual(judge(b"\2" + bytes(143), place)["verdict"], "unknown")
+
     def test_every_flipped_byte_of_a_packed_file_is_refused(self):
         data = bytearray((self.directory / "tiny-stored.twin").read_bytes())
         for at in range(len(data)):
@@ -98,6 +135,47 @@ class Conformance(unittest.TestCase):
             with self.assertRaises(decode_twin.Damaged, msg=f"byte {at}"):
                 decode_twin.decode_bytes(bytes(data))
             data[at] ^= 0x10
+
+    def keyframed(self):
+        """(name, recording, side file or nothing) of what was made with keyframes."""
+        for path in sorted(self.directory.glob("keyframes-*.twin")):
+            side = path.with_suffix(".kf")
+            yield path.stem, path.read_bytes(), side.read_bytes() if side.exists() else None
+
+    def test_every_keyframe_holds_the_state_that_the_recording_has(self):
+        codecs, deltas = set(), 0
+        for name, recording, side in self.keyframed():
+            if name.endswith("zstd") and not decode_packed.has_zstd():
+                continue
+            keyframes = decode_keyframes.decode(recording, side)
+            self.assertGreater(len(keyframes), 1, name)
+            codecs.update(keyframe["codec"] for keyframe in keyframes)
+            deltas += sum(keyframe["base"] is not None for keyframe in keyframes)
+        self.assertLessEqual({"raw", "zero_runs"}, codecs)
+        self.assertGreater(deltas, 0)
+
+    def test_a_state_of_several_parts_is_put_together(self):
+        recording = (self.directory / "large.keyframed").read_bytes()
+        side = (self.directory / "large.kf").read_bytes()
+        (keyframe,) = decode_keyframes.decode(recording, side)
+        self.assertGreater(int(keyframe["stored_bytes"]), 2 * decode_keyframes.PART_BYTES)
+
+    def test_a_keyframe_of_the_state_after_the_inputs_is_refused(self):
+        path = self.directory / "keyframes-side.twin"
+        off = self.directory / "keyframes-side.off"
+        with self.assertRaises(decode_twin.Damaged) as caught:
+            decode_keyframes.decode(path.read_bytes(), off.read_bytes())
+        self.assertIn("the recording has another hash", str(caught.exception))
+
+    def test_every_flipped_bit_of_a_side_file_is_refused(self):
+        path = self.directory / "keyframes-side.twin"
+        recording, data = path.read_bytes(), bytearray(path.with_suffix(".kf").read_bytes())
+        recorded = decode_keyframes.Recorded(decode_twin.decode_bytes(recording)["lines"])
+        for bit in range(0, len(data) * 8, 3):
+            data[bit // 8] ^= 1 << bit % 8
+            with self.assertRaises(decode_twin.Damaged, msg=f"bit {bit}"):
+                decode_keyframes.side_parts(bytes(data), recorded.session)
+            data[bit // 8] ^= 1 << bit % 8
 
     def test_the_worked_example_of_the_page_is_a_real_file(self):
         page = PAGE.read_text(encoding="utf-8")

@@ -15,6 +15,8 @@ import re
 import struct
 import sys
 
+import decode_signature
+
 MASK32 = (1 << 32) - 1
 MASK64 = (1 << 64) - 1
 
@@ -170,7 +172,7 @@ class Cursor:
 MAGIC = bytes.fromhex("8954574e0d0a1a0a")
 END_MAGIC = bytes.fromhex("89454e440d0a1a0a")
 SYNC_MARKER = 0x454843F6
-TICK, CHUNK_END, TRAILER, CHANGES = 1, 2, 3, 4
+TICK, CHUNK_END, TRAILER, CHANGES, LOSS = 1, 2, 3, 4, 0x43
 CHANGES_FEATURE, LATE_START, NO_SECTION_BYTES, PACKED_FEATURE = 1, 2, 4, 8
 KNOWN_FEATURES = CHANGES_FEATURE | LATE_START | NO_SECTION_BYTES | PACKED_FEATURE
 FRAME_RECORDS = 1 << 31
@@ -202,6 +204,7 @@ class Recording:
             "chunks": self.chunk,
             "chain": self.chain,
             "bytes": len(self.data),
+            "signatures": self.signatures.found,
             "lines": self.lines,
         }
 
@@ -230,6 +233,8 @@ class Recording:
             printable = all("!" <= letter <= "~" for letter in name)
             require(1 <= len(name) <= 63 and printable, 64, "record.sections")
         self.chain = digest("twinstep.head", 0, self.data[: cursor.at])
+        late_tick = self.first if self.features & LATE_START else None
+        self.signatures = decode_signature.Signatures(self.data[: cursor.at], late_tick)
         self.lines.append(
             {
                 "type": "head",
@@ -299,6 +304,11 @@ class Recording:
             self.record += 1
             require(cursor.at - self.chunk_start <= 2 << 20, start, "the chunk is too long")
         inner.finish("record")
+        if frame:
+            place = (self.chunk, self.first, self.ticks, self.lost, self.chain)
+            self.signatures.frame(tag, payload, self.data[start : cursor.at], place)
+        elif tag != TRAILER:
+            self.signatures.data(self.data[start : cursor.at])
         line["check"] = f"{check:08x}"
         self.lines.append(line)
         if tag == CHUNK_END or frame:

@@ -2,6 +2,8 @@
 // Writes recordings of every shape and their text form into a directory, for the Python decoder.
 #include "recording_support.hpp"
 
+#include "twinstep/replay/keyframes.hpp"
+
 #include <fstream>
 #include <iostream>
 
@@ -88,6 +90,49 @@ Bytes everything(std::uint32_t features) {
     return written ? plan->file : Bytes();
 }
 
+/// A late start with its keyframe, a later keyframe, a signature at each chunk end, and a loss that
+/// the last of them tells of; without libsodium nothing.
+Bytes signed_late() {
+    std::array<std::byte, secret_seed_bytes> seed{};
+    seed.fill(std::byte{0x17});
+    const auto key = SigningKey::from_seed(seed);
+    if (!key) {
+        return {};
+    }
+    auto plan = std::make_shared<SinkPlan>();
+    Head head;
+    head.session = test_session(5);
+    head.incompatible = feature::changes | feature::late_start;
+    head.manifest = {{sections_key, "s"}, {first_tick_key, "250"}};
+    auto writer = Writer::create(std::make_unique<MemorySink>(plan), head);
+    Bytes keyframe(64 + 1);
+    keyframe[16] = keyframe[24] = keyframe[36] = std::byte{1};
+    bool written = true;
+    for (std::uint64_t tick = 250; tick < 254; ++tick) {
+        if (tick != 251) {
+            keyframe[0] = static_cast<std::byte>(tick);
+            written = written && writer->write_frame(0x41, keyframe);
+        }
+        TickFrame frame;
+        frame.reset(Tick{tick}, 1);
+        Bytes encoded;
+        encode_frame(frame, encoded);
+        written = written && writer->write_tick(1, Bytes(1), encoded) &&
+                  writer->write_record(0x81, Bytes(300)) &&
+                  writer->write_chunk_end({1, 2}, std::vector<Hash128>{{3, 4}});
+    }
+    written = written &&
+              writer->write_frame(
+                  0x43, Bytes{std::byte{0xFE}, std::byte{0x01}, std::byte{9}, std::byte{1}}) &&
+              writer->write_trailer() && writer->close();
+    auto signed_plan = std::make_shared<SinkPlan>();
+    auto reader = Reader::from_memory(plan->file);
+    const bool is_signed =
+        written && reader &&
+        sign(std::move(*reader), std::make_unique<MemorySink>(signed_plan), *key, {1, {}});
+    return is_signed ? signed_plan->file : Bytes();
+}
+
 bool save(const std::string& directory, const std::string& name, const Bytes& file) {
     const auto text = to_text(file);
     if (!text) {
@@ -119,6 +164,97 @@ bool save_packed(const std::string& directory,
     return save(directory, name, plan->file);
 }
 
+bool save_bytes(const std::string& path, ByteView bytes) {
+    std::ofstream file(path, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    return file.good();
+}
+
+/// A recording of the toy game with a side file, and one with keyframes inside.
+bool save_keyframed(const std::string& directory, const std::string& name, KeyframeCodec codec) {
+    if (!has_codec(codec)) {
+        return true;
+    }
+    const Bytes file = record_toy({.ticks = 1300, .slots = 2});
+    const std::string path = directory + "/keyframes-" + name;
+    const AddKeyframesOptions options{150, {codec, 3}};
+    auto simulation = make_simulation<ToyGame>();
+    auto side = std::make_shared<SinkPlan>();
+    const auto beside = write_side_file(
+        *simulation, *Reader::from_memory(file), std::make_unique<MemorySink>(side), options);
+    auto copy = std::make_shared<SinkPlan>();
+    const auto inside = add_keyframes(
+        *simulation, *Reader::from_memory(file), std::make_unique<MemorySink>(copy), options);
+    return beside && inside && save_bytes(path + ".twin", file) &&
+           save_bytes(path + ".kf", side->file) &&
+           save_bytes(directory + "/keyframes-in-" + name + ".twin", copy->file);
+}
+
+/// A side file whose only state is that of the tick after the one it says, in every detail.
+bool save_off_by_one(const std::string& path, ByteView recording) {
+    constexpr std::uint64_t tick = 150;
+    auto simulation = make_simulation<ToyGame>();
+    auto reader = Reader::from_memory(recording);
+    if (!prepare_simulation(*simulation, *reader)) {
+        return false;
+    }
+    Playback playback(std::move(*reader));
+    Driver driver(*simulation, playback.source());
+    Bytes snapshot;
+    if (!driver.advance(tick + 1)) {
+        return false;
+    }
+    simulation->save(snapshot);
+    constexpr std::size_t tick_offset = 6;
+    for (std::size_t i = 0; i < 8; ++i) {
+        snapshot[tick_offset + i] = static_cast<std::byte>(tick >> (8 * i));
+    }
+    auto plan = std::make_shared<SinkPlan>();
+    auto writer =
+        KeyframeFileWriter::create(std::make_unique<MemorySink>(plan), test_session(), {});
+    return writer->add(Tick{tick}, hash_snapshot(snapshot)->state, snapshot) && writer->close() &&
+           save_bytes(path, plan->file);
+}
+
+/// A state that needs more than one part. Nothing is recorded but its hash.
+bool save_large(const std::string& directory) {
+    constexpr std::uint64_t ticks = 3;
+    Bytes snapshot;
+    write_snapshot_head(snapshot, Tick{ticks});
+    BufferSink sink(snapshot);
+    OutArchive archive(sink);
+    std::vector<std::uint64_t> words(300'000);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        words[i] = i * 0x9E3779B97F4A7C15U;
+    }
+    archive(section("s", cereal::make_nvp("words", words)));
+    sink.finish();
+    const auto hashes = hash_snapshot(snapshot);
+    auto plan = std::make_shared<SinkPlan>();
+    Head head;
+    head.session = test_session();
+    head.manifest = {{sections_key, "s"}};
+    auto writer = Writer::create(std::make_unique<MemorySink>(plan), head);
+    bool written = writer.has_value();
+    for (std::uint64_t tick = 0; written && tick < ticks; ++tick) {
+        TickFrame frame;
+        frame.reset(Tick{tick}, 1);
+        Bytes encoded;
+        encode_frame(frame, encoded);
+        written = writer->write_tick(0, Bytes(1), encoded).has_value();
+    }
+    auto side = std::make_shared<SinkPlan>();
+    auto keyframes = KeyframeFileWriter::create(
+        std::make_unique<MemorySink>(side), test_session(), {KeyframeCodec::raw, 1});
+    const std::vector<Hash128> sections{hashes->sections[0].hash};
+    written = written && writer->write_chunk_end(hashes->state, sections) &&
+              writer->write_trailer() && writer->close() &&
+              keyframes->add(Tick{ticks}, hashes->state, snapshot) && keyframes->close();
+    return written && save_bytes(directory + "/large.kf", side->file) &&
+           save_bytes(directory + "/large.keyframed", plan->file);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -147,5 +283,14 @@ int main(int argc, char** argv) {
         save_packed(directory, "open-stored", record_toy({.ticks = 650, .close = false}), 0) &&
         save_packed(directory, "everything-packed", everything(feature::changes), 19) &&
         save_packed(directory, "four_players-packed", record_toy({.ticks = 1300, .slots = 4}), 19);
-    return saved && packed ? 0 : 1;
+    const bool vouched =
+        !has_signatures() || (save(directory, "signed", signed_late()) &&
+                              save_packed(directory, "signed-stored", signed_late(), 0));
+    const bool keyframed = save_keyframed(directory, "side", KeyframeCodec::zero_runs) &&
+                           save_keyframed(directory, "raw", KeyframeCodec::raw) &&
+                           save_keyframed(directory, "zstd", KeyframeCodec::zstd) &&
+                           save_off_by_one(directory + "/keyframes-side.off",
+                                           record_toy({.ticks = 1300, .slots = 2})) &&
+                           save_large(directory);
+    return saved && packed && keyframed && vouched ? 0 : 1;
 }

@@ -148,9 +148,10 @@ std::vector<Bytes> keyframes_seeds() {
         std::fill(raw.begin() + 100, raw.begin() + 140, std::byte{7});
         Bytes stored;
         if (compress_keyframe(static_cast<KeyframeCodec>(codec), raw, stored)) {
-            Bytes seed{std::byte{2}, static_cast<std::byte>(codec), std::byte{44}, std::byte{1}};
-            seed.insert(seed.end(), stored.begin(), stored.end());
-            seeds.push_back(std::move(seed));
+            stored.insert(
+                stored.begin(),
+                {std::byte{2}, static_cast<std::byte>(codec), std::byte{44}, std::byte{1}});
+            seeds.push_back(std::move(stored));
         }
     }
     return seeds;

@@ -61,9 +61,10 @@ class FaultySource final : public Source {
 public:
     using Inputs = std::map<std::pair<std::uint64_t, std::uint16_t>, ToyInput>;
 
-    FaultySource(std::uint64_t ticks, Inputs inputs)
+    FaultySource(std::uint64_t ticks, Inputs inputs, bool idle)
         : ticks_(ticks)
-        , inputs_(std::move(inputs)) {}
+        , inputs_(std::move(inputs))
+        , idle_(idle) {}
 
     Result<Supply> next(Tick tick, TickFrame& frame) override {
         if (tick.value >= ticks_) {
@@ -72,9 +73,12 @@ public:
         frame.reset(tick, 3);
         for (std::uint16_t slot = 0; slot < 3; ++slot) {
             const auto special = inputs_.find({tick.value, slot});
-            const ToyInput idle{1, 2, static_cast<std::uint16_t>(tick.value % 5), false};
+            const ToyInput noise{1, 2, static_cast<std::uint16_t>(tick.value % 5), false};
             Bytes bytes;
-            encode_input(special == inputs_.end() ? idle : special->second, bytes);
+            encode_input(special != inputs_.end() ? special->second
+                         : idle_                  ? ToyInput{}
+                                                  : noise,
+                         bytes);
             frame.set_input(Slot{slot}, bytes);
         }
         return Supply::ready;
@@ -83,14 +87,15 @@ public:
 private:
     std::uint64_t ticks_;
     Inputs inputs_;
+    bool idle_; ///< All others do nothing.
 };
 
-Bytes record_faulty(std::uint64_t ticks, const FaultySource::Inputs& inputs) {
+Bytes record_faulty(std::uint64_t ticks, const FaultySource::Inputs& inputs, bool idle = false) {
     FaultyGame::leak = 0;
     auto plan = std::make_shared<SinkPlan>();
     auto simulation = make_simulation<FaultyGame>();
     REQUIRE(simulation->reset({1, 3, {}}));
-    FaultySource source(ticks, inputs);
+    FaultySource source(ticks, inputs, idle);
     Driver driver(*simulation, source);
     auto recorder = Recorder::create(std::make_unique<MemorySink>(plan), *simulation);
     REQUIRE(recorder);
@@ -127,7 +132,8 @@ search(const Bytes& bytes, const DivergenceCheck& check, const BisectOptions& op
                                    inputs->atoms()[atom].slot.value);
     }
     auto plan = std::make_shared<SinkPlan>();
-    const InputChoice choice(*inputs, searched.report->kept, searched.report->until);
+    const InputChoice choice(
+        *inputs, searched.report->kept, searched.report->until, searched.report->replaced);
     REQUIRE(record_choice(*simulation, choice, std::make_unique<MemorySink>(plan)));
     searched.file = plan->file;
     return searched;
@@ -138,7 +144,7 @@ search(const Bytes& bytes, const DivergenceCheck& check, const BisectOptions& op
 TEST_CASE("the two inputs that a forgotten field takes are found among thousands",
           "[replay][edit][bisect]") {
     const Bytes whole =
-        record_faulty(1000, {{{123, 1}, {7, 0, 0, false}}, {{700, 2}, {0, 9, 0, false}}});
+        record_faulty(1000, {{{123, 1}, {7, 3, 4, false}}, {{700, 2}, {-5, 9, 777, false}}});
     using Kind = DivergenceCheck::Kind;
     for (const Kind kind : {Kind::fork, Kind::round_trip}) {
         // Between arming and firing a state must be loaded, or nothing goes wrong.
@@ -151,6 +157,18 @@ TEST_CASE("the two inputs that a forgotten field takes are found among thousands
         using Kept = std::vector<std::pair<std::uint64_t, unsigned>>;
         CHECK(searched.kept == Kept{{123, 1}, {700, 2}});
         CHECK(searched.report->runs < 200);
+        // Of each input one field is left.
+        const auto compared =
+            compare_inputs(make_simulation<FaultyGame>().get(),
+                           *Reader::from_memory(searched.file),
+                           *Reader::from_memory(record_faulty(701, {}, true)),
+                           [](const InputDifference& difference) {
+                               const bool first = difference.tick == Tick{123};
+                               CHECK(difference.field == (first ? "slots[1].dx" : "slots[2].dy"));
+                               CHECK(difference.left == (first ? "7" : "9"));
+                           });
+        REQUIRE(compared);
+        CHECK(compared->fields_different == 2);
         // What is written still goes wrong, and ends right there.
         const Searched again = search(searched.file, {kind, 50});
         REQUIRE(again.report->divergence);

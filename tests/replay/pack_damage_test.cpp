@@ -331,17 +331,21 @@ TEST_CASE("content of any bytes ends in a verdict, in bounded memory", "[replay]
 
 TEST_CASE("rows cannot hold more than the frame declares", "[replay][fault][pack]") {
     // Two ticks without slots, and the end of their chunk.
-    const auto rows = [](const std::vector<int>& values) {
+    const auto rows = [](const std::vector<int>& values, std::uint32_t chunks = 1) {
         Bytes content;
         for (const int value : values) {
             content.push_back(static_cast<std::byte>(value));
         }
         PackedFrame frame = good_frame(content.size());
         frame.layout = ContentLayout::rows;
+        frame.chunks = chunks;
         return hostile_file(frame, content);
     };
     CHECK(read_all(rows({1, 2, 0, 0, 1, 2, 1, 0, 2})).ticks == 2);
     CHECK(read_all(rows({1, 2, 0, 0, 4, 0, 2})).ticks == 2);
+    // A chunk begins with a whole tick, also behind another chunk.
+    CHECK(read_all(rows({1, 2, 0, 0, 2, 1, 2, 1, 0, 2}, 2)).ticks == 2);
+    CHECK(verdict_of(rows({1, 2, 0, 0, 2, 4, 0, 2}, 2)).field == "packed.tag");
     for (const std::vector<int>& lie : std::vector<std::vector<int>>{
              {1, 2, 0, 0, 1, 2, 1, 0, 1, 2, 2, 0, 2}, // three ticks
              {1, 2, 0, 0, 2},                         // one

@@ -546,7 +546,8 @@ TEST_CASE("a packed recording keeps whole packed frames and starts again behind 
         kept_ticks += kept.size();
         prefix_ticks += prefix;
     }
-    CHECK(kept_ticks > prefix_ticks + prefix_ticks / 2);
+    // A quarter of the rounds only cut, and keyframes that are differences need their base.
+    CHECK(kept_ticks > prefix_ticks + prefix_ticks / 3);
 }
 
 TEST_CASE("recovering holds little of a large file and of a hostile one",

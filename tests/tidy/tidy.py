@@ -78,9 +78,11 @@ PORT = (r"^net/(src|include/twinstep/net)/(.*[/_])?port([/_.]|$)"
         r"|^tools/src/serve_(http_port|supervisor)\.cpp$")
 
 EXTENSIONS = {".cpp", ".hpp", ".cmake", ".in", ".txt", ".md", ".py", ".sh", ".json", ".ndjson",
-              ".csv", ".twin", ".lmp", ".bin", ".service", ".yaml", ".yml", ".sbatch"}
+              ".csv", ".twin", ".kf", ".pub", ".lmp", ".bin", ".service", ".yaml", ".yml",
+              ".sbatch"}
 BARE_NAMES = {"dev", ".ci/run", "LICENSE", ".gitignore", ".gitattributes", ".clang-format",
               ".clang-tidy", "sim/.clang-tidy", "docs/deploy/Dockerfile",
+              "recordings/format/FORMAT-CORPUS", "recordings/format/SHA256SUMS",
               "recordings/must-fail/FORMAT-CORPUS"}
 COLUMNS_MAX = 100
 CPP_LINES_MAX = 800

@@ -11,6 +11,8 @@ import io
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -104,6 +106,50 @@ class TrimTest(CommandTest):
         swarm, _ = self.record("swarm.twin", game="swarm", ticks=100)
         self.refused("concat", first, swarm, "-o", out, code=5, mentions=["sim.id"])
         self.assertEqual(sorted(p.name for p in self.folder.glob("out*")), [])
+
+    def test_the_page_alone_is_enough_to_read_what_edits_write(self):
+        whole, _ = self.record(ticks=700)
+        made = [self.folder / f"{name}.twin" for name in ("late", "early", "joined", "branch")]
+        self.json("trim", whole, "--from", 333, "-o", made[0])
+        self.json("trim", whole, "--until", 333, "-o", made[1])
+        self.json("concat", made[1], made[0], "-o", made[2])
+        self.json("fork", made[0], "--at", 500, "-o", made[3], "--from", "bot:5", "--ticks", 50)
+        decoder = pathlib.Path(__file__).parent.parent / "conformance" / "decode_twin.py"
+        done = subprocess.run(
+            [sys.executable, decoder, "--summary", *made],
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for line, path in zip(map(json.loads, done.stdout.splitlines()), made):
+            self.assertEqual(line["state"], "closed")
+            self.assertEqual(line["chain"], self.json("info", path)["chain"])
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_the_name_is_durable_after_the_file_is(self):
+        whole, _ = self.record(ticks=100)
+        log = self.folder / "calls"
+        calls = "trace=fsync,fdatasync,link,linkat,rename,renameat,renameat2"
+        out = self.folder / "out.twin"
+        command = [TWINSTEP, "trim", str(whole), "--until", "50", "-o", str(out)]
+        done = subprocess.run(
+            ["strace", "-f", "-y", "-e", calls, "-o", str(log), *command],
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode != 0 or not log.exists():
+            self.skipTest("strace may not look here")
+        lines = log.read_text().splitlines()
+        file = next(i for i, l in enumerate(lines) if re.search(r"sync\(\d+<.*out.twin.part>", l))
+        name = next(i for i, l in enumerate(lines) if "link" in l and "out.twin.part" in l)
+        folder = next(
+            i
+            for i, l in enumerate(lines)
+            if f"<{os.path.realpath(self.folder)}>" in l and "fsync" in l
+        )
+        self.assertLess(file, name)
+        self.assertLess(name, folder)
 
     def test_ranges_outputs_and_divergence(self):
         whole, _ = self.record(ticks=200)
@@ -291,7 +337,7 @@ class BisectTest(FaultyTest):
         return json.loads(done.stdout)
 
     def test_a_forgotten_field_is_found_by_its_two_inputs(self):
-        path = self.record_faulty({(31, 2): "640000", (333, 0): "000100"})
+        path = self.record_faulty({(31, 2): "640001", (333, 0): "110100"})
         out = self.folder / "out.twin"
         found = self.bisected(path, "-o", out, "--check", "fork:10")
         self.assertEqual(found["inputs_kept"], 2)

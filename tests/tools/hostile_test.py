@@ -42,7 +42,7 @@ class OptionsTest(CommandTest):
     def test_speed_means_real_time_and_keeps_its_range(self):
         path, _ = self.record(ticks=20)
         for value in ("nan", "0", "-1", "1e9", "inf", "0.05", "", "x"):
-            self.refused("play", path, "--speed", value, code=2, mentions=["--speed", "0.1 to 4"])
+            self.refused("play", path, "--speed", value, code=2, mentions=["--speed", "0.1 to 64"])
         self.refused("play", path, "--speed", 1, "--frames", "unlimited", code=2)
         self.assertGreater(int(self.json("play", path, "--speed", 4)["frames"]), 5)
 

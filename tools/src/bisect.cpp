@@ -164,7 +164,7 @@ Exit write_result(Context& context,
                   const replay::ChoiceTest& test,
                   OtherBuild* other,
                   replay::BisectReport report) {
-    const replay::InputChoice choice(*session.inputs, report.kept, report.until);
+    const replay::InputChoice choice(*session.inputs, report.kept, report.until, report.replaced);
     const auto again = test(choice);
     if (!again || !*again || (*again)->tick != report.divergence->tick) {
         Context::note(

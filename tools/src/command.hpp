@@ -111,6 +111,7 @@ void declare_cat(CLI::App& app, Context& context, Action& action);
 void declare_import(CLI::App& app, Context& context, Action& action);
 void declare_pack(CLI::App& app, Context& context, Action& action);
 void declare_unpack(CLI::App& app, Context& context, Action& action);
+void declare_keygen(CLI::App& app, Context& context, Action& action);
 void declare_recover(CLI::App& app, Context& context, Action& action);
 void declare_follow(CLI::App& app, Context& context, Action& action);
 void declare_diff(CLI::App& app, Context& context, Action& action);

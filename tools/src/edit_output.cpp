@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #if defined(_WIN32)
@@ -35,17 +34,6 @@ bool errors_go_to_a_terminal() {
 
 replay::ReadableRecording readable(const std::string& path) {
     return {path, [path] { return open_reader(path); }};
-}
-
-std::string side_file_beside(const std::string& path) {
-    constexpr std::string_view extension = ".twin";
-    if (!path.ends_with(extension)) {
-        return {};
-    }
-    std::string side = path.substr(0, path.size() - extension.size()) + ".kf";
-    std::error_code ignored;
-    const std::filesystem::path native(std::u8string(side.begin(), side.end()));
-    return std::filesystem::is_regular_file(native, ignored) ? side : std::string();
 }
 
 Result<std::unique_ptr<Simulation>> known_game(const Context& context, const std::string& path) {

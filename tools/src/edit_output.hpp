@@ -19,9 +19,6 @@ namespace twinstep::tools {
 /// A recording by its path. Errors of opening: those of open_reader.
 replay::ReadableRecording readable(const std::string& path);
 
-/// NAME.kf beside NAME.twin if there is such a file, else empty.
-std::string side_file_beside(const std::string& path);
-
 /// A new simulation of the game that made a recording, or null if the game is unknown here. Errors:
 /// those of open_reader.
 Result<std::unique_ptr<Simulation>> known_game(const Context& context, const std::string& path);

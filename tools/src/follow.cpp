@@ -264,7 +264,7 @@ Exit FollowSession::report(const Context& context, FollowEnd end) const {
     return Exit::failed;
 }
 
-Exit follow(Context& context, const FollowOptions& options) {
+Exit run_follow(Context& context, const FollowOptions& options) {
     handle_stop_signals([](int) { follow_stopped = 1; });
     if (const Result<void> regular = check_regular(options.path); !regular) {
         return Context::refuse(regular.error());
@@ -305,7 +305,7 @@ void declare_follow(CLI::App& app, Context& context, Action& action) {
                     "End when nothing new has come for so many seconds; default: wait for ever")
         ->check(number(0.0, 1e6));
     verb.callback(
-        [&action, options] { action = [options](Context& c) { return follow(c, *options); }; });
+        [&action, options] { action = [options](Context& c) { return run_follow(c, *options); }; });
 }
 
 } // namespace twinstep::tools

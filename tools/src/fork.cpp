@@ -104,7 +104,7 @@ Exit fork(Context& context, const ForkOptions& options) {
     }
     const replay::ReadableRecording source = readable(options.input);
     replay::EditOptions edit_options;
-    edit_options.side_file = side_file_beside(options.input);
+    edit_options.side_file = found_side_file(options.input);
     std::optional<ProgressLine> progress(std::in_place);
     edit_options.progress = [&progress](std::uint64_t ticks) {
         progress->draw(fmt::format("{} ticks played", ticks), ticks, "ticks");

@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 namespace twinstep::tools {
@@ -21,14 +19,6 @@ std::string problem_line(const replay::KeyframeProblem& problem) {
 }
 
 } // namespace
-
-std::string found_side_file(const std::string& path) {
-    std::string name = replay::side_file_of(path);
-    std::error_code ignored;
-    const bool found = std::filesystem::is_regular_file(
-        std::filesystem::path(std::u8string(name.begin(), name.end())), ignored);
-    return found ? name : std::string();
-}
 
 Result<PlayerSession> open_player(const Context& context, const std::string& path) {
     auto recording = open_recording(context, path);

@@ -20,9 +20,6 @@ struct PlayerSession {
     replay::Player player;
 };
 
-/// Path of the side file of a recording if there is one, else nothing.
-std::string found_side_file(const std::string& path);
-
 /// Opens a recording and its side file, if there is one, at the recording's first tick. Notes what
 /// people should know: another build, keyframes that are not used. Errors: those of open_recording
 /// and replay::Player::open, with the path.

@@ -8,6 +8,7 @@
 
 #include "twinstep/replay/names.hpp"
 #include "twinstep/replay/recorder.hpp"
+#include "twinstep/replay/signature.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -33,6 +34,7 @@ struct RecordOptions {
     std::optional<std::uint64_t> ticks;
     replay::Durability durability = replay::Durability::chunk;
     std::uint64_t free_bytes_min = 0;
+    std::string sign_key_file;
 };
 
 /// The session's set-up: the source's own, or the options'. An option that contradicts the source
@@ -138,6 +140,18 @@ Exit finish(Context& context,
     return Exit::done;
 }
 
+/// No key without a file for it.
+Result<std::shared_ptr<const replay::SigningKey>> read_signing_key(const std::string& path) {
+    if (path.empty()) {
+        return std::shared_ptr<const replay::SigningKey>();
+    }
+    auto key = replay::SigningKey::read(path);
+    if (!key) {
+        return fail(key.error());
+    }
+    return std::make_shared<const replay::SigningKey>(std::move(*key));
+}
+
 /// True if a file in this directory is meant, whose name is ours to choose.
 bool names_directory(const std::string& output) {
     std::error_code ignored;
@@ -155,12 +169,17 @@ struct OpenedRecorder {
 Result<OpenedRecorder> create_recorder(const RecordOptions& options, Simulation& simulation) {
     const auto now =
         std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+    auto signing_key = read_signing_key(options.sign_key_file);
+    if (!signing_key) {
+        return fail(signing_key.error());
+    }
     replay::RecorderOptions wanted{
         .notes = {{"record.created_utc", fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(now))},
                   {"record.source", options.from}},
         .durability = options.durability,
         .when_full = replay::WhenFull::wait, // No clock drives this session.
-        .free_bytes_min = options.free_bytes_min};
+        .free_bytes_min = options.free_bytes_min,
+        .signing_key = std::move(*signing_key)};
     std::string path = options.output;
     Result<replay::Recorder> recorder = fail(Error());
     if (names_directory(options.output)) {
@@ -260,6 +279,10 @@ void declare_record(CLI::App& app, Context& context, Action& action) {
                     options->free_bytes_min,
                     "Stop recording, not the session, when fewer bytes are free on the disk")
         ->transform(whole_number(0, UINT64_MAX));
+    verb.add_option("--sign-key-file",
+                    options->sign_key_file,
+                    "Secret key, as keygen makes it: sign each chunk as it ends")
+        ->check(not_empty());
     verb.callback(
         [&action, options] { action = [options](Context& c) { return record(c, *options); }; });
 }

@@ -2,6 +2,8 @@
 // Opening recordings for the verbs that need their game.
 #include "recordings.hpp"
 
+#include "twinstep/replay/keyframes.hpp"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -27,6 +29,14 @@ Result<replay::Reader> open_reader(const std::string& path) {
         return fail(regular.error());
     }
     return replay::Reader::open(path);
+}
+
+std::string found_side_file(const std::string& path) {
+    std::string name = replay::side_file_of(path);
+    std::error_code ignored;
+    const bool found = std::filesystem::is_regular_file(
+        std::filesystem::path(std::u8string(name.begin(), name.end())), ignored);
+    return found ? name : std::string();
 }
 
 Result<OpenedRecording> open_recording(const Context& context, const std::string& path) {

@@ -31,6 +31,9 @@ Result<replay::Reader> open_reader(const std::string& path);
 /// this command does not know the game.
 Result<OpenedRecording> open_recording(const Context& context, const std::string& path);
 
+/// The side file with keyframes that lies beside a recording, or "" if there is none.
+std::string found_side_file(const std::string& path);
+
 /// A recording on its way through its game, from tick 0, with every recorded hash compared.
 struct Replay {
     std::string path;

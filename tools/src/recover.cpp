@@ -44,14 +44,6 @@ std::string later_name(const std::string& output, Tick first) {
     return fmt::format("{}.from-{}{}", output.substr(0, end), first.value, output.substr(end));
 }
 
-/// "a.kf" for "a.twin".
-std::string side_name(const std::string& recording) {
-    constexpr std::string_view extension = ".twin";
-    const std::size_t stem =
-        recording.size() - (recording.ends_with(extension) ? extension.size() : 0);
-    return recording.substr(0, stem) + ".kf";
-}
-
 /// Reads a part back and compares it with what was to be written. Errors: io_error.
 Result<void> read_back_part(const RecoveredFile& file) {
     const auto proved = replay::prove(file.beside->path());
@@ -70,7 +62,7 @@ Result<void> read_back_part(const RecoveredFile& file) {
 }
 
 /// Plays a part. Errors: those of open_recording and verify.
-Result<void> play_part(const Context& context, RecoveredFile& file) {
+Result<void> simulate_part(const Context& context, RecoveredFile& file) {
     auto recording = open_recording(context, file.beside->path());
     if (!recording) {
         return fail(recording.error());
@@ -158,7 +150,7 @@ Exit exit_for_recovery(const RecoverVerbOptions& options,
 }
 
 /// Keeps the files that hold something and takes the others back. Errors: io_error, and those of
-/// read_back_part and play_part.
+/// read_back_part and simulate_part.
 Result<std::vector<RecoveredFile>> finish_files(const Context& context,
                                                 const RecoverVerbOptions& options,
                                                 const replay::RecoverReport& report,
@@ -176,7 +168,7 @@ Result<std::vector<RecoveredFile>> finish_files(const Context& context,
             return fail(same.error());
         }
         if (options.verify) {
-            if (auto played = play_part(context, file); !played) {
+            if (auto played = simulate_part(context, file); !played) {
                 return fail(played.error());
             }
         }
@@ -215,7 +207,7 @@ Exit run_recover(Context& context, const RecoverVerbOptions& options) {
     const auto report = replay::recover(
         options.input,
         sinks,
-        {.later_parts = !options.prefix_only, .side_file = side_name(options.input)});
+        {.later_parts = !options.prefix_only, .side_file = found_side_file(options.input)});
     if (!report) {
         return Context::refuse(located(report.error(), options.input));
     }

@@ -129,6 +129,9 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     declare_import(app, context, action);
     declare_pack(app, context, action);
     declare_unpack(app, context, action);
+    declare_keygen(app, context, action);
+    declare_sign(app, context, action);
+    declare_check_signature(app, context, action);
     declare_trim(app, context, action);
     declare_concat(app, context, action);
     declare_fork(app, context, action);

@@ -11,9 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 namespace twinstep::tools {
@@ -95,13 +93,6 @@ Result<std::optional<Divergence>> round_trip(Simulation& simulation, Bytes& snap
         }
     }
     return std::nullopt;
-}
-
-/// The path of the side file, or nothing if there is none.
-std::string existing_side_file(const std::string& path) {
-    std::error_code ignored;
-    const std::string side = side_file_beside(path);
-    return std::filesystem::is_regular_file(side, ignored) ? side : std::string();
 }
 
 void diverge(Outcome& outcome, std::string_view check, const Divergence& divergence) {
@@ -195,7 +186,7 @@ Result<void> run_segments(const Context& context,
                                          [&outcome] { return open_reader(outcome.path); }};
     replay::VerifySegmentsOptions how;
     how.jobs = options.segment_jobs;
-    how.keyframes.side_file = existing_side_file(outcome.path);
+    how.keyframes.side_file = found_side_file(outcome.path);
     how.ticks_done = &progress.ticks;
     how.ticks_total = &progress.ticks_total;
     const auto report = replay::verify_segments(factory, how);
@@ -273,19 +264,13 @@ std::uint64_t count_ticks(const std::string& path) {
 
 } // namespace
 
-std::string side_file_beside(const std::string& path) {
-    constexpr std::string_view extension = ".twin";
-    return (path.ends_with(extension) ? path.substr(0, path.size() - extension.size()) : path) +
-           ".kf";
-}
-
 bool has_keyframes(const std::string& path) {
     auto reader = open_reader(path);
     if (!reader) {
         return false;
     }
     replay::KeyframedOptions options;
-    options.side_file = existing_side_file(path);
+    options.side_file = found_side_file(path);
     const auto recording = replay::KeyframedRecording::open(std::move(*reader), options);
     return recording && (!recording->keyframes().empty() || !recording->problems().empty());
 }

@@ -40,9 +40,6 @@ struct Outcome {
     std::vector<std::string> remarks;          ///< One line each, for people.
 };
 
-/// The side file NAME.kf that belongs to NAME.twin.
-std::string side_file_beside(const std::string& path);
-
 /// True if the file, or the side file beside it, has keyframes. False if it cannot be read.
 bool has_keyframes(const std::string& path);
 

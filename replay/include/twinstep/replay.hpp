@@ -16,5 +16,6 @@
 #include "twinstep/replay/recorder.hpp"
 #include "twinstep/replay/recover.hpp"
 #include "twinstep/replay/segments.hpp"
+#include "twinstep/replay/signature.hpp"
 #include "twinstep/replay/text.hpp"
 #include "twinstep/replay/writer.hpp"

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -57,11 +58,17 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
+/// Inputs that are kept in part: the number of the atom, and the bytes that take its place.
+using ReplacedInputs = std::map<std::size_t, Bytes>;
+
 /// Some of the inputs, up to a tick. Borrows what it was chosen from.
 class InputChoice {
 public:
     /// Keeps the atoms with these numbers, which rise, and ends before `until`.
-    InputChoice(const RecordedInputs& inputs, std::vector<std::size_t> kept, Tick until);
+    InputChoice(const RecordedInputs& inputs,
+                std::vector<std::size_t> kept,
+                Tick until,
+                ReplacedInputs replaced = {});
 
     const RecordedInputs& inputs() const { return *inputs_; }
 
@@ -79,6 +86,7 @@ private:
     const RecordedInputs* inputs_;
     std::vector<std::size_t> kept_;
     Tick until_;
+    ReplacedInputs replaced_;
 };
 
 /// Tries a choice: where it goes wrong, if it does.
@@ -112,12 +120,14 @@ struct BisectReport {
     std::size_t inputs_before = 0; ///< Up to where the whole recording goes wrong.
     bool minimal = false;          ///< Without any one of them nothing goes wrong.
     std::vector<std::size_t> kept; ///< Numbers of atoms.
+    ReplacedInputs replaced;       ///< Those of which some fields do not matter, without these.
     Tick until;                    ///< The first wrong state: what comes after does not matter.
     std::optional<Divergence> divergence; ///< Of what was kept; nothing if all is well.
 };
 
 /// Delta debugging over inputs: whole slots first, then ever shorter runs of ticks, until none can
-/// be left out. What goes wrong may be something else in the end than in the beginning.
+/// be left out; then the fields of what is left, where inputs have a fixed layout. What goes wrong
+/// may be something else in the end than in the beginning.
 /// Determinism: what is tried depends on the answers of the test only. Errors: the test's, for the
 /// whole recording.
 Result<BisectReport> find_inputs(const RecordedInputs& inputs,

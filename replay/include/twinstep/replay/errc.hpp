@@ -24,6 +24,7 @@ enum class Errc {
     bad_text,                ///< A line of the text form is wrong; `field` is its key.
     recorder_stopped,        ///< Recording has stopped before; ticks are being lost.
     disk_almost_full,        ///< Less room is left on the disk than was to be kept free.
+    bad_key,    ///< A key file holds no key of the kind that is asked for, or others may read it.
     wrong_tick, ///< Ticks are not consecutive, or a tick was asked for that has passed.
 };
 

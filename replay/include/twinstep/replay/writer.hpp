@@ -10,6 +10,7 @@
 #include "twinstep/sim/types.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,6 +51,10 @@ public:
     /// A frame. Requires feature::changes, a frame's tag and chunk_records() == 0. Errors: as
     /// write_tick.
     Result<void> write_frame(std::uint8_t tag, ByteView payload);
+
+    /// Hands the bytes of each record of a chunk, its end included, to `tap` once it is written,
+    /// from now on. Frames and the trailer are not handed over.
+    void set_tap(std::function<void(ByteView record)> tap);
 
     /// True if the chunk has reached a target of format.hpp.
     bool chunk_due() const;
