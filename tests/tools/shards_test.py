@@ -50,6 +50,8 @@ class SegmentsTest(CommandTest):
         for jobs in (1, 2, 3):
             segments, remarks = self.same_as_one_pass(self.path, 0, jobs)
             self.assertEqual((segments, remarks), (14, []))
+        text = run("verify", self.path, "--segments", "--jobs", 2).stdout
+        self.assertIn("in 14 segments", text)
         for tick in (0, 149, 150, 151, 1000, 1999):
             bad = self.flip_input(self.path, tick, f"bad{tick}.twin")
             bad.with_suffix(".kf").write_bytes(self.side.read_bytes())
@@ -71,7 +73,7 @@ class SegmentsTest(CommandTest):
     def test_without_keyframes_it_is_one_pass_and_says_so(self):
         self.side.unlink()
         segments, remarks = self.same_as_one_pass(self.path, 0)
-        self.assertEqual(segments, 1)
+        self.assertEqual(segments, 0)
         self.assertIn("no keyframes: verified in one pass", remarks[0]["remarks"][0])
 
     def test_many_files_with_and_without_keyframes(self):

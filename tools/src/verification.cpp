@@ -149,7 +149,6 @@ Result<void> run_pass(const Context& context,
     const Tick first = *replay::first_tick(reader.head());
     outcome.ticks += simulation.tick().value - first.value;
     outcome.hashes_checked += playback.verdict().hashes_checked;
-    outcome.segments += 1;
     outcome.state = reader.state();
     outcome.loss = reader.loss();
     outcome.broken_tick = reader.next_tick();

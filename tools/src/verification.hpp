@@ -28,7 +28,7 @@ struct Outcome {
     Exit exit = Exit::failed;
     std::uint64_t ticks = 0;
     std::uint64_t hashes_checked = 0;
-    std::uint64_t segments = 0; ///< Runs of ticks that were verified by themselves.
+    std::uint64_t segments = 0; ///< That were verified by themselves; 0: it was one pass.
     bool other_build = false;
     replay::FileState state = replay::FileState::closed;
     std::optional<replay::Loss> loss;

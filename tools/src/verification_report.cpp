@@ -31,11 +31,14 @@ std::string escaped_github(std::string_view text, bool property) {
 std::string as_text(const std::vector<Outcome>& outcomes) {
     std::string text;
     for (const Outcome& outcome : outcomes) {
-        text += fmt::format("{:<12} {}: {} ticks, {} hashes checked\n",
-                            outcome.exit == Exit::done ? "identical" : reason_of(outcome),
-                            printable(outcome.path),
-                            outcome.ticks,
-                            outcome.hashes_checked);
+        text +=
+            fmt::format("{:<12} {}: {} ticks, {} hashes checked{}\n",
+                        outcome.exit == Exit::done ? "identical" : reason_of(outcome),
+                        printable(outcome.path),
+                        outcome.ticks,
+                        outcome.hashes_checked,
+                        outcome.segments == 0 ? std::string()
+                                              : fmt::format(" in {} segments", outcome.segments));
         for (const std::string& remark : outcome.remarks) {
             text += fmt::format("             {}\n", printable(remark));
         }
