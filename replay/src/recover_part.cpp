@@ -16,6 +16,8 @@ namespace twinstep::replay {
 namespace {
 
 constexpr std::size_t copy_bytes = std::size_t{512} * 1024;
+/// A file that is made to be slow may hold any number of small keyframes that unpack to large ones.
+constexpr std::uint64_t wasted_bytes_max = std::uint64_t{4} << 30;
 /// Chunks behind damage that are looked at: 120 days of play at 60 ticks a second.
 constexpr std::size_t found_ends_max = std::size_t{1} << 20;
 
@@ -140,6 +142,10 @@ Result<std::optional<StartState>> SourceKeyframes::at(const ChunkPlace& place,
         }
         StartState state{parts.info(), {}, place};
         const KeyframeInfo info = parts.info();
+        wasted_ += info.raw_bytes;
+        if (wasted_ > wasted_bytes_max) {
+            return std::nullopt;
+        }
         if (!decompress_keyframe(info.codec, parts.stored(), info.raw_bytes, state.snapshot)) {
             return std::nullopt;
         }
@@ -162,8 +168,10 @@ Result<std::optional<StartState>> SourceKeyframes::at(const ChunkPlace& place,
 }
 
 Result<std::optional<StartState>> SourceKeyframes::behind(const FoundEnd& end) {
+    const std::uint64_t wasted = wasted_;
     Result<std::optional<StartState>> state = at(place_behind(end), end.last + 1);
     if (!state || (*state && (*state)->info.state == end.state)) {
+        wasted_ = wasted;
         return state;
     }
     return beside(place_behind(end), end.last + 1, end.state);

@@ -102,7 +102,8 @@ private:
     ChunkScanner scanner_;
     const std::vector<ChunkPlace>& before_;
     const FoundEnds& behind_;
-    bool is_base_ = false; ///< One hop: the base of a delta is no delta.
+    std::uint64_t wasted_ = 0; ///< Bytes of states that were unpacked and led to nothing.
+    bool is_base_ = false;     ///< One hop: the base of a delta is no delta.
 };
 
 /// Where a later part ended in the source.

@@ -86,7 +86,8 @@ struct RecoverOptions {
 /// start from a keyframe whose state has the hash that the chunk end before it recorded; they are
 /// recordings of their own with a late start. No check that was wrong is ever computed anew.
 /// Parts without ticks are left out, unless the recording has none. Errors: those of Reader::open;
-/// io_error; those of `sinks`. Memory: as prove(), and 128 bytes for each chunk behind damage.
+/// io_error; those of `sinks`. Memory: as prove(), 128 bytes for each chunk behind
+/// damage, and three states while a later part starts.
 Result<RecoverReport>
 recover(const std::string& path, const PartSinks& sinks, const RecoverOptions& options = {});
 Result<RecoverReport> recover(ByteView bytes,
