@@ -47,7 +47,7 @@ struct Calls {
     double time(const Call& call) {
         const long before = waits_so_far();
         const double taken = time_ns(call);
-        waited += waits_so_far() != before ? 1 : 0;
+        waited += waits_so_far() != before ? 1U : 0U;
         return taken;
     }
 
