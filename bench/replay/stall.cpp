@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <memory>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -28,9 +29,27 @@ using namespace twinstep::replay;
 constexpr std::uint64_t stall_ticks = 3000;
 constexpr std::size_t tick_bytes = 32; ///< About what a tick of one player takes.
 
-/// Durations of calls, in nanoseconds.
+/// How often this thread gave up its processor to wait for something, not because others wanted it:
+/// what a busy machine does not change.
+long waits_so_far() {
+    struct ::rusage usage {};
+
+    ::getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+/// Durations of calls, in nanoseconds, and how many of them waited.
 struct Calls {
     std::vector<double> ns;
+    std::uint64_t waited = 0;
+
+    template <class Call>
+    double time(const Call& call) {
+        const long before = waits_so_far();
+        const double taken = time_ns(call);
+        waited += waits_so_far() != before ? 1U : 0U;
+        return taken;
+    }
 
     double quantile(double part) {
         std::sort(ns.begin(), ns.end());
@@ -47,11 +66,11 @@ public:
         , calls_(calls) {}
 
     void before(const TickBegin& begin) override {
-        before_ns_ = time_ns([&] { recorder_.before(begin); });
+        before_ns_ = calls_.time([&] { recorder_.before(begin); });
     }
 
     void after(const StateHashes& hashes) override {
-        calls_.ns.push_back(before_ns_ + time_ns([&] { recorder_.after(hashes); }));
+        calls_.ns.push_back(before_ns_ + calls_.time([&] { recorder_.after(hashes); }));
     }
 
 private:
@@ -109,7 +128,7 @@ public:
     DirectFile& operator=(const DirectFile&) = delete;
 
     void tick() {
-        calls.ns.push_back(time_ns([this] {
+        calls.ns.push_back(calls.time([this] {
             good = good && ::write(file_, bytes_.data(), bytes_.size()) > 0 &&
                    (!syncs_ || ::fdatasync(file_) == 0);
         }));
@@ -166,6 +185,14 @@ bool storm_rows(Report& report,
     }
     const bool good =
         recorder->close() && recorder->status().lost_ticks == 0 && written.good && synced.good;
+    report.add(
+        {fmt::format("fsync storm, {}: calls of {} that waited, of write(2)", name, stall_ticks),
+         static_cast<double>(ours.waited),
+         static_cast<double>(written.calls.waited),
+         "",
+         static_cast<double>(ours.waited),
+         Goal::none,
+         0});
     for (const auto& [label, part] :
          {std::pair("median", 0.5), std::pair("p99.9", 0.999), std::pair("longest", 1.0)}) {
         const double call = ours.quantile(part);

@@ -214,6 +214,7 @@ Laid read_content(ByteView content, const ContentFacts& facts) {
     Bytes before;
     std::uint64_t ticks = 0;
     std::uint64_t chunks = 0;
+    std::uint64_t ticks_at_chunk_end = 0;
     while (true) {
         const auto item = reader.next(before);
         if (!item) {
@@ -235,10 +236,14 @@ Laid read_content(ByteView content, const ContentFacts& facts) {
             columns.record(item->tag, item->bytes);
             rows.record(item->tag, item->bytes);
         } else {
+            if (chunks > 0 && ticks == ticks_at_chunk_end) {
+                return laid; // Only the first chunk may have all its ticks in a frame before.
+            }
             columns.chunk_end();
             rows.chunk_end();
             before.clear();
             ++chunks;
+            ticks_at_chunk_end = ticks;
         }
         require(ticks + chunks <= content.size() + facts.ticks + facts.chunks, "out of nothing");
     }

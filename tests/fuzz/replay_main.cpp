@@ -8,11 +8,16 @@
 #include "test_random.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string>
+
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
 
 using namespace twinstep;
 
@@ -27,9 +32,27 @@ Bytes read_file(const fs::path& path) {
     return {view.begin(), view.end()};
 }
 
+/// Runs an input within the limits that libFuzzer has as well: ten seconds, and a gigabyte for the
+/// whole process.
+void run_within_limits(const FuzzTarget& target, ByteView input) {
+    constexpr std::chrono::seconds input_time_max{10};
+    const auto start = std::chrono::steady_clock::now();
+    target.run(input);
+    require(std::chrono::steady_clock::now() - start < input_time_max,
+            "an input takes ten seconds");
+#if defined(__linux__)
+    constexpr long kibibytes_max = 1L << 20;
+
+    struct ::rusage usage {};
+
+    require(::getrusage(RUSAGE_SELF, &usage) != 0 || usage.ru_maxrss < kibibytes_max,
+            "inputs take a gigabyte");
+#endif
+}
+
 /// The input, then damaged ones: far fewer than a fuzzer tries, but on every system.
 std::size_t run_around(const FuzzTarget& target, const Bytes& input) {
-    target.run(input);
+    run_within_limits(target, input);
     std::size_t count = 1;
     TestRandom random(input.size());
     for (int i = 0; i < 200 && !input.empty(); ++i, ++count) {
@@ -42,7 +65,7 @@ std::size_t run_around(const FuzzTarget& target, const Bytes& input) {
         }
         // Exactly as large as its bytes, for the sanitizers.
         changed.shrink_to_fit();
-        target.run(changed);
+        run_within_limits(target, changed);
     }
     return count;
 }
