@@ -82,18 +82,6 @@ Error located(Error error, const std::string& path) {
     return error;
 }
 
-Result<void> seek(Replay& session, std::uint64_t tick, std::string_view option) {
-    if (const auto advance = session.driver.advance(tick); !advance) {
-        return fail(located(advance.error(), session.path));
-    }
-    if (const std::uint64_t reached = session.simulation->tick().value; reached < tick) {
-        return fail(Error(SimErrc::wrong_tick,
-                          fmt::format("{} {}", option, tick),
-                          fmt::format("{} has {} ticks", session.path, reached)));
-    }
-    return {};
-}
-
 std::string loss_line(const replay::Loss& loss) {
     return fmt::format("{} ticks from tick {} on are missing: {}",
                        loss.ticks,

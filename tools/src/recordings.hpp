@@ -50,10 +50,6 @@ Result<Replay> start_replay(const Context& context, const std::string& path);
 /// The error with the file in front of where it says it happened, unless it is there already.
 Error located(Error error, const std::string& path);
 
-/// Plays on to `tick`; without keyframes the way leads through all ticks before it. Errors: the
-/// driver's; wrong_tick, naming `option`, if the recording is shorter.
-Result<void> seek(Replay& session, std::uint64_t tick, std::string_view option);
-
 /// Done, or loss with a note for people if a file is not whole.
 Exit exit_for_state(const std::string& path,
                     replay::FileState state,
