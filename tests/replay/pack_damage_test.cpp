@@ -261,6 +261,10 @@ TEST_CASE("compressed content cannot grow beyond what is declared", "[replay][fa
     Bytes packed;
     REQUIRE(compress(good, 19, packed));
     CHECK(read_all(hostile_file(frame, packed)).ticks == 2);
+    // Less inside than is declared.
+    frame.content_bytes = good.size() + 1;
+    CHECK(verdict_of(hostile_file(frame, packed)).field == "packed.content");
+    frame.content_bytes = good.size();
     Bytes longer = packed;
     longer.push_back(std::byte{0});
     CHECK(verdict_of(hostile_file(frame, longer)).field == "packed.content");
