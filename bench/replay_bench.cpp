@@ -10,12 +10,15 @@
 
 #include "twinstep/replay/playback.hpp"
 #include "twinstep/replay/recorder.hpp"
+#include "twinstep/replay/signature.hpp"
 #include "twinstep/sim.hpp"
 
 #include <benchmark/benchmark.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 namespace {
@@ -75,7 +78,10 @@ const char* name_of(replay::Durability durability) {
 }
 
 /// Driver and recorder next to a loop that steps and hashes: the write is what is added.
-bool recorder_row(bench::Report& report, std::uint16_t slots, replay::Durability durability) {
+bool recorder_row(bench::Report& report,
+                  std::uint16_t slots,
+                  replay::Durability durability,
+                  std::shared_ptr<const replay::SigningKey> key = nullptr) {
     constexpr std::uint64_t ticks = 4000;
     GameSimulation<ToyGame> bare;
     GameSimulation<ToyGame> recorded;
@@ -86,7 +92,9 @@ bool recorder_row(bench::Report& report, std::uint16_t slots, replay::Durability
     const ScratchFile file("recorder");
     // No clock drives this session, so a tick comes every half microsecond, which no disk can sync.
     auto recorder = replay::Recorder::create(
-        file.path(), recorded, {.durability = durability, .queue_bytes = std::size_t{8} << 20});
+        file.path(),
+        recorded,
+        {.signing_key = key, .durability = durability, .queue_bytes = std::size_t{8} << 20});
     if (!recorder) {
         fmt::print(stderr, "{}\n", to_string(recorder.error()));
         return false;
@@ -111,7 +119,10 @@ bool recorder_row(bench::Report& report, std::uint16_t slots, replay::Durability
         fmt::print(stderr, "the recorded session is not the bare one\n");
         return false;
     }
-    report.add({fmt::format("recorder, {} slots, {}: added ns a tick", slots, name_of(durability)),
+    report.add({fmt::format("recorder, {} slots, {}{}: added ns a tick",
+                            slots,
+                            name_of(durability),
+                            key ? ", signed" : ""),
                 time.ours_ns,
                 time.reference_ns,
                 "ns",
@@ -191,6 +202,15 @@ int main(int argc, char** argv) {
              {replay::Durability::process, replay::Durability::chunk, replay::Durability::tick}) {
             measured = measured && recorder_row(report, slots, durability);
         }
+    }
+    if (replay::has_signatures()) {
+        const std::array<std::byte, replay::secret_seed_bytes> seed{};
+        auto key = replay::SigningKey::from_seed(seed);
+        measured = measured && key &&
+                   recorder_row(report,
+                                1,
+                                replay::Durability::chunk,
+                                std::make_shared<const replay::SigningKey>(std::move(*key)));
     }
     // Where temporary files lie may be memory; a disk is wanted.
     measured = measured && bench::add_stall_rows(report, "twinstep-bench-stall") &&

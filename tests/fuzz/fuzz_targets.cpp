@@ -32,6 +32,7 @@ std::span<const FuzzTarget> fuzz_targets() {
         FuzzTarget{"game_input", 64, fuzz_game_input, game_input_seeds},
         FuzzTarget{"config_file", 600, fuzz_config_file, config_file_seeds},
         FuzzTarget{"evidence", 4000, fuzz_evidence, evidence_seeds},
+        FuzzTarget{"signature", 200, fuzz_signature, signature_seeds},
     };
     return targets;
 }

@@ -51,6 +51,7 @@ void fuzz_pile_state(twinstep::ByteView bytes);
 void fuzz_game_input(twinstep::ByteView bytes);
 void fuzz_config_file(twinstep::ByteView bytes);
 void fuzz_evidence(twinstep::ByteView bytes);
+void fuzz_signature(twinstep::ByteView bytes);
 
 std::vector<twinstep::Bytes> handshake_seeds();
 std::vector<twinstep::Bytes> packet_seeds();
@@ -76,3 +77,4 @@ std::vector<twinstep::Bytes> pile_state_seeds();
 std::vector<twinstep::Bytes> game_input_seeds();
 std::vector<twinstep::Bytes> config_file_seeds();
 std::vector<twinstep::Bytes> evidence_seeds();
+std::vector<twinstep::Bytes> signature_seeds();
