@@ -94,7 +94,7 @@ bool recorder_row(bench::Report& report,
     auto recorder = replay::Recorder::create(
         file.path(),
         recorded,
-        {.signing_key = key, .durability = durability, .queue_bytes = std::size_t{8} << 20});
+        {.durability = durability, .queue_bytes = std::size_t{8} << 20, .signing_key = key});
     if (!recorder) {
         fmt::print(stderr, "{}\n", to_string(recorder.error()));
         return false;
