@@ -4,6 +4,7 @@
 
 #include "keyframe_codec.hpp"
 #include "layout.hpp"
+#include "record_pass.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -124,22 +125,7 @@ void start_late(Head& head, Tick first) {
 // --- copying ---
 
 Result<void> RangeCopy::run(Reader& reader) {
-    while (true) {
-        const Result<Record> record = reader.next();
-        if (!record) {
-            return fail(record.error());
-        }
-        if (record->kind == RecordKind::end) {
-            return {};
-        }
-        const Result<bool> goes_on = take(*record);
-        if (!goes_on) {
-            return fail(goes_on.error());
-        }
-        if (!*goes_on) {
-            return {};
-        }
-    }
+    return for_each_record(reader, [this](const Record& record) { return take(record); });
 }
 
 Result<bool> RangeCopy::take(const Record& record) {

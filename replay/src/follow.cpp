@@ -8,6 +8,7 @@
 #include "keyframe_recording.hpp"
 #include "layout.hpp"
 #include "path.hpp"
+#include "record_pass.hpp"
 
 #include "twinstep/replay/errc.hpp"
 
@@ -149,34 +150,13 @@ const char* to_string(FollowState state) {
 
 // --- FollowCheck ---
 
-namespace {
-
-/// Hands the frame that was read last to the driver.
-class FollowedFrame final : public Source {
-public:
-    Result<Supply> next(Tick, TickFrame& frame) override {
-        if (frame_ == nullptr) {
-            return Supply::end;
-        }
-        frame = *std::exchange(frame_, nullptr);
-        return Supply::ready;
-    }
-
-    void set(const TickFrame* frame) { frame_ = frame; }
-
-private:
-    const TickFrame* frame_ = nullptr;
-};
-
-} // namespace
-
 struct FollowCheck::Impl {
     explicit Impl(Simulation& played)
         : simulation(played)
         , driver(played, frame) {}
 
     Simulation& simulation;
-    FollowedFrame frame;
+    OneFrame frame;
     Driver driver;
     std::uint64_t hashes_checked = 0;
     std::optional<Divergence> divergence;

@@ -3,6 +3,7 @@
 #include "keyframe_codec.hpp"
 #include "keyframe_part.hpp"
 #include "keyframe_recording.hpp"
+#include "record_pass.hpp"
 
 #include "twinstep/replay/keyframes.hpp"
 #include "twinstep/replay/writer.hpp"
@@ -14,23 +15,6 @@
 namespace twinstep::replay {
 
 namespace {
-
-/// Hands one frame to the driver.
-class OneFrame final : public Source {
-public:
-    Result<Supply> next(Tick, TickFrame& frame) override {
-        if (frame_ == nullptr) {
-            return Supply::end;
-        }
-        frame = *std::exchange(frame_, nullptr);
-        return Supply::ready;
-    }
-
-    void set(const TickFrame* frame) { frame_ = frame; }
-
-private:
-    const TickFrame* frame_ = nullptr;
-};
 
 /// Plays the ticks of a recording record by record and compares what is on record.
 class VerifiedPass {
@@ -85,26 +69,6 @@ bool is_keyframe_record(const Record& record) {
            record.tag == static_cast<std::uint8_t>(RecordTag::keyframe);
 }
 
-/// Writes records as they were read; a reader's rules leave a session one form, so the bytes are
-/// the same.
-Result<void> copy_record(Writer& writer, const Record& record) {
-    switch (record.kind) {
-    case RecordKind::tick:
-        return writer.write_tick(record.tick.hash, record.tick.section_bytes, record.tick.encoded);
-    case RecordKind::chunk_end:
-        return writer.write_chunk_end(record.chunk_end.state, record.chunk_end.sections);
-    case RecordKind::trailer:
-        return writer.write_trailer();
-    case RecordKind::frame:
-        return writer.write_frame(record.tag, record.payload);
-    case RecordKind::unknown:
-        return writer.write_record(record.tag, record.payload);
-    case RecordKind::end:
-        return {};
-    }
-    return {};
-}
-
 Result<void> check_form(const Reader& reader, bool needs_frames) {
     // Its head() is that of the open form.
     if (reader.is_packed()) {
@@ -155,27 +119,6 @@ Result<void> put_keyframe(Writer& writer, Simulation& simulation, KeyframeEncode
     return write_parts(info, *stored, [&writer](ByteView payload) {
         return writer.write_frame(static_cast<std::uint8_t>(RecordTag::keyframe), payload);
     });
-}
-
-/// Records until the end, an error, or until `take` says false.
-template <class Take>
-Result<void> for_each_record(Reader& reader, const Take& take) {
-    while (true) {
-        const Result<Record> record = reader.next();
-        if (!record) {
-            return fail(record.error());
-        }
-        if (record->kind == RecordKind::end) {
-            return {};
-        }
-        const Result<bool> goes_on = take(*record);
-        if (!goes_on) {
-            return fail(goes_on.error());
-        }
-        if (!*goes_on) {
-            return {};
-        }
-    }
 }
 
 /// Ends a copy. A copy whose digests differ from the recording's would be another recording.

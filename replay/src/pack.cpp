@@ -4,6 +4,7 @@
 
 #include "layout.hpp"
 #include "packer.hpp"
+#include "record_pass.hpp"
 #include "whole_output.hpp"
 
 #include "twinstep/replay/errc.hpp"
@@ -66,19 +67,9 @@ private:
         : last_(std::move(last))
         , writer_(std::move(writer)) {}
 
-    Result<void> write(const Record& record) {
-        switch (record.kind) {
-        case RecordKind::tick:
-            return writer_.write_tick(record.tick.hash, {}, record.tick.encoded);
-        case RecordKind::chunk_end:
-            return writer_.write_chunk_end(record.chunk_end.state, record.chunk_end.sections);
-        case RecordKind::trailer:
-            return writer_.write_trailer();
-        case RecordKind::frame:
-            return writer_.write_frame(record.tag, record.payload);
-        default:
-            return writer_.write_record(record.tag, record.payload);
-        }
+    Result<void> write(Record record) {
+        record.tick.section_bytes = {};
+        return copy_record(writer_, record);
     }
 
     std::shared_ptr<Bytes> last_;

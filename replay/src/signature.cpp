@@ -2,6 +2,7 @@
 // Signing a copy of a recording, and judging the signatures in one.
 #include "twinstep/replay/signature.hpp"
 
+#include "record_pass.hpp"
 #include "signature_crypto.hpp"
 #include "signature_payload.hpp"
 
@@ -76,25 +77,6 @@ Result<SigningPlan> plan_signatures(Reader& reader, const SignOptions& options) 
     return plan;
 }
 
-/// Writes a record as it was read; a reader's rules leave it one form, so the bytes are the same.
-Result<void> write_as_read(Writer& writer, const Record& record) {
-    switch (record.kind) {
-    case RecordKind::tick:
-        return writer.write_tick(record.tick.hash, record.tick.section_bytes, record.tick.encoded);
-    case RecordKind::chunk_end:
-        return writer.write_chunk_end(record.chunk_end.state, record.chunk_end.sections);
-    case RecordKind::trailer:
-        return writer.write_trailer();
-    case RecordKind::frame:
-        return writer.write_frame(record.tag, record.payload);
-    case RecordKind::unknown:
-        return writer.write_record(record.tag, record.payload);
-    case RecordKind::end:
-        break;
-    }
-    return {};
-}
-
 Result<void> check_signable(const Reader& reader) {
     if (!has_signatures()) {
         return fail(no_signatures());
@@ -131,7 +113,7 @@ public:
         }
         content_.add(record);
         due_ = due_ || (record.kind == RecordKind::chunk_end && plan_.signs(writer_.chunks() + 1));
-        return write_as_read(writer_, record);
+        return copy_record(writer_, record);
     }
 
     /// Ends the copy. Errors: corrupt_chunk if it is not the recording that was read; io_error.
