@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SIGKILL at any moment loses no tick whose step had begun.
 #include "recording_support.hpp"
+#include "test_random.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -42,11 +43,6 @@ private:
     driver.add(publisher);
     static_cast<void>(driver.advance(UINT64_MAX));
     ::_exit(2);
-}
-
-std::uint64_t test_seed() {
-    const char* text = std::getenv("TWINSTEP_TEST_SEED");
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : 20260101;
 }
 
 } // namespace
