@@ -18,6 +18,8 @@ namespace twinstep::replay {
 
 /// First in every packed frame: the bytes F6 'P' 'A' 'K'.
 inline constexpr std::uint32_t packed_marker = 0x4B4150F6;
+inline constexpr auto packed_tag = static_cast<std::uint8_t>(RecordTag::packed);
+inline constexpr auto trailer_tag = static_cast<std::uint8_t>(RecordTag::trailer);
 /// Most bytes of the open form that one packed frame stands for.
 inline constexpr std::uint64_t packed_open_bytes_max = std::uint64_t{4} << 20;
 

@@ -15,7 +15,6 @@ namespace twinstep::replay {
 
 namespace {
 
-constexpr auto packed_record_tag = static_cast<std::uint8_t>(RecordTag::packed);
 constexpr std::array<std::uint8_t, 4> packed_marker_bytes{0xF6, 'P', 'A', 'K'};
 /// Bytes that are hashed at most to find out which chunk a frame begins with.
 constexpr std::uint64_t guess_bytes_max = std::uint64_t{1} << 30;
@@ -141,8 +140,8 @@ Result<void> PackedRecovery::find_frames(std::uint64_t from) {
         }
         const std::size_t reach = std::min(view->size(), window_bytes);
         for (std::size_t i = 0; i < reach; ++i) {
-            const auto* hit = static_cast<const std::byte*>(
-                std::memchr(view->data() + i, packed_record_tag, reach - i));
+            const auto* hit =
+                static_cast<const std::byte*>(std::memchr(view->data() + i, packed_tag, reach - i));
             if (hit == nullptr) {
                 break;
             }
@@ -195,7 +194,7 @@ Result<bool> PackedRecovery::go_behind(RecoverCopy& copy) {
             continue;
         }
         const Result<bool> fits =
-            is_at(frame, position.place(source_.head.head.session, packed_record_tag));
+            is_at(frame, position.place(source_.head.head.session, packed_tag));
         if (!fits) {
             return fail(fits.error());
         }

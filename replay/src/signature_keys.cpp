@@ -191,7 +191,7 @@ Result<void> create_key_file(const std::string& path, bool secret, std::string_v
 
 #endif
 
-int digit(char letter) {
+int digit_value(char letter) {
     if (letter >= '0' && letter <= '9') {
         return letter - '0';
     }
@@ -214,8 +214,8 @@ Result<void> parse_key(const std::string& path, bool secret, const KeyText& text
     }
     rest.remove_prefix(kind.size());
     for (std::byte& byte : key) {
-        const int high = rest.size() < 2 ? -1 : digit(rest[0]);
-        const int low = rest.size() < 2 ? -1 : digit(rest[1]);
+        const int high = rest.size() < 2 ? -1 : digit_value(rest[0]);
+        const int low = rest.size() < 2 ? -1 : digit_value(rest[1]);
         if (high < 0 || low < 0) {
             return wrong_key(path, "not 64 lower-case hexadecimal digits");
         }

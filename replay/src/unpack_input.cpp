@@ -14,9 +14,6 @@ namespace twinstep::replay {
 
 namespace {
 
-constexpr auto packed_tag = static_cast<std::uint8_t>(RecordTag::packed);
-constexpr auto trailer_tag = static_cast<std::uint8_t>(RecordTag::trailer);
-
 Error bad_packed(const char* field, const char* why) {
     return Error(Errc::corrupt_record, field, why);
 }

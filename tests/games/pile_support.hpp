@@ -3,12 +3,12 @@
 #pragma once
 
 #include "pile/pile.hpp"
+#include "test_random.hpp"
 
 #include "twinstep/sim.hpp"
 
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -119,12 +119,6 @@ inline std::size_t sleepers(const Pile& game) {
         count += rest == Pile::rest_asleep ? 1 : 0;
     }
     return count;
-}
-
-/// The seed of a randomised test: TWINSTEP_TEST_SEED, or a fixed one.
-inline std::uint64_t test_seed() {
-    const char* text = std::getenv("TWINSTEP_TEST_SEED");
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : 20261130;
 }
 
 } // namespace pile_test

@@ -3,19 +3,13 @@
 #pragma once
 
 #include "swarm/swarm.hpp"
+#include "test_random.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
-
-/// The seed of a randomised test: TWINSTEP_TEST_SEED, or one that is always the same.
-inline std::uint64_t test_seed() {
-    const char* const given = std::getenv("TWINSTEP_TEST_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 0) : 20;
-}
 
 /// A session whose inputs come from the bots or from the test.
 class SwarmRun {

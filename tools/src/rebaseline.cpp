@@ -157,7 +157,7 @@ rebaseline_one(const Context& context, const std::string& file, const Rebaseline
     return result;
 }
 
-Json to_json(const Rebaselined& result) {
+Json rebaselined_json(const Rebaselined& result) {
     const replay::Rebaseline& plan = result.plan;
     Json object{{"file", result.file},
                 {"changed", plan.changed()},
@@ -172,7 +172,7 @@ Json to_json(const Rebaselined& result) {
     }
     object["keys"] = std::move(keys);
     if (plan.difference) {
-        object.update(twinstep::tools::to_json(*plan.difference));
+        object.update(to_json(*plan.difference));
     }
     object["backup"] = result.backup;
     return object;
@@ -241,7 +241,7 @@ Exit rebaseline(Context& context, const RebaselineOptions& options) {
             continue;
         }
         changed += result->plan.changed() ? 1U : 0U;
-        results.push_back(to_json(*result));
+        results.push_back(rebaselined_json(*result));
         tell(context, *result);
     }
     context.print({{"files", files->size()},
