@@ -2,6 +2,7 @@
 // Tick frames, manifests, and recordings of either form.
 #include "columns.hpp"
 #include "fuzz_targets.hpp"
+#include "layout.hpp"
 #include "recording_support.hpp"
 #include "repair.hpp"
 
@@ -233,6 +234,9 @@ Laid read_content(ByteView content, const ContentFacts& facts) {
             before.assign(item->bytes.begin(), item->bytes.end());
             ++ticks;
         } else if (item->kind == ContentKind::record) {
+            if (is_known_tag(item->tag, facts.with_changes)) {
+                return laid; // The owner of the content refuses it: it would be a tick in rows.
+            }
             columns.record(item->tag, item->bytes);
             rows.record(item->tag, item->bytes);
         } else {
