@@ -4,6 +4,7 @@
 #include "allocation_counter.hpp"
 #include "layout.hpp"
 #include "pack_support.hpp"
+#include "record_pass.hpp"
 
 #include "twinstep/replay/keyframes.hpp"
 #include "twinstep/sim/hash.hpp"
@@ -92,19 +93,12 @@ Bytes with_loss(ByteView file) {
     auto writer = Writer::create(std::make_unique<MemorySink>(plan), reader->head());
     REQUIRE(writer);
     for (auto record = reader->next(); record->kind != RecordKind::end; record = reader->next()) {
-        if (record->kind == RecordKind::tick) {
-            REQUIRE(writer->write_tick(
-                record->tick.hash, record->tick.section_bytes, record->tick.encoded));
-        } else if (record->kind == RecordKind::chunk_end) {
-            REQUIRE(writer->write_chunk_end(record->chunk_end.state, record->chunk_end.sections));
-        } else if (record->kind == RecordKind::frame) {
-            REQUIRE(writer->write_frame(record->tag, record->payload));
-        } else {
+        if (record->kind == RecordKind::trailer) {
             Bytes loss;
             encode_loss({reader->next_tick(), 17, LossReason::slow_disk}, loss);
             REQUIRE(writer->write_frame(static_cast<std::uint8_t>(RecordTag::loss), loss));
-            REQUIRE(writer->write_trailer());
         }
+        REQUIRE(copy_record(*writer, *record));
     }
     return plan->file;
 }
@@ -127,14 +121,9 @@ Bytes with_packed_chunks(ByteView file) {
     auto reader = Reader::from_memory(file, ReadMode::strict);
     auto writer = Writer::create(std::make_unique<MemorySink>(plan), reader->head());
     for (auto record = reader->next(); record->kind != RecordKind::end; record = reader->next()) {
-        if (record->kind == RecordKind::tick) {
-            REQUIRE(writer->write_tick(
-                record->tick.hash, record->tick.section_bytes, record->tick.encoded));
-        } else if (record->kind == RecordKind::chunk_end) {
-            REQUIRE(writer->write_chunk_end(record->chunk_end.state, record->chunk_end.sections));
+        REQUIRE(copy_record(*writer, *record));
+        if (record->kind == RecordKind::chunk_end) {
             REQUIRE(writer->write_frame(0x50, Bytes(3)));
-        } else {
-            REQUIRE(writer->write_trailer());
         }
     }
     return pack_bytes(plan->file);
