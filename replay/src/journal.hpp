@@ -37,7 +37,7 @@ public:
 
     std::size_t size() const { return ring_.size(); }
 
-    /// Bytes that can be appended. Thread: the appending one.
+    /// Bytes that can be appended. Thread: any; at least so many for the appending one.
     std::size_t room() const;
     /// Appends, in one step for whoever looks. Requires size <= room().
     void append(ByteView bytes);

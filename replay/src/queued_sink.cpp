@@ -17,9 +17,6 @@ namespace twinstep::replay {
 
 namespace {
 
-/// How long records gather before they are carried on. They survive a kill all the same; what a
-/// shorter time would gain is only how far a copy of the file alone lags behind.
-constexpr std::chrono::milliseconds gather_time{10};
 /// Kept for the end of a recording, so that a full queue can still be told of in the file: chunk
 /// end, loss and trailer.
 constexpr std::size_t reserve_bytes = 16 * 1024;
@@ -117,10 +114,8 @@ std::size_t QueuedSink::write(ByteView bytes, std::error_code& error) {
         return 0;
     }
     journal_.append(bytes);
-    if (options_.eager || journal_.room() < journal_.size() / 2) {
-        const std::lock_guard lock(meeting_->mutex);
-        kicked_ = true;
-        meeting_->wake.notify_one();
+    if (half_full()) {
+        wake();
     }
     return bytes.size();
 }
@@ -130,8 +125,23 @@ std::error_code QueuedSink::truncate(std::uint64_t size) {
 }
 
 std::error_code QueuedSink::sync() {
-    sync_end_.store(journal_.written(), std::memory_order_release);
+    if (fork_count() == forks_) {
+        sync_end_.store(journal_.written(), std::memory_order_release);
+        wake();
+    }
     return {};
+}
+
+/// Wakes the thread if it sleeps; one that is at work sees what there is by itself.
+/// No wake-up is lost: this and the thread in going to sleep exchange the same flag, so one of the
+/// two is first. If it is the thread, the flag is found set here. If it is this, the thread finds
+/// what was done before, and the mutex keeps it from waiting between its look and its wait.
+void QueuedSink::wake() {
+    if (!sleeping_.exchange(false, std::memory_order_acq_rel)) {
+        return;
+    }
+    { const std::lock_guard lock(meeting_->mutex); }
+    meeting_->wake.notify_one();
 }
 
 /// In a child of a fork: the thread is not there, its mutex may be locked for ever, and the journal
@@ -175,13 +185,7 @@ std::error_code QueuedSink::close() {
 
 void QueuedSink::run() {
     while (true) {
-        bool last = false;
-        {
-            std::unique_lock lock(meeting_->mutex);
-            meeting_->wake.wait_for(lock, gather_time, [this] { return kicked_ || closing_; });
-            kicked_ = false;
-            last = closing_;
-        }
+        const bool last = gather();
         const bool good = carry();
         {
             // Under the lock, or who has just found no room would miss it.
@@ -193,6 +197,20 @@ void QueuedSink::run() {
         }
         journal_.make_writable();
     }
+}
+
+/// Waits until there is work or records have gathered for long enough; true when closing.
+bool QueuedSink::gather() {
+    std::unique_lock lock(meeting_->mutex);
+    meeting_->wake.wait_for(lock, options_.gather_time, [this] {
+        // Before every look, not only the first: who wakes it clears the flag, also for work that
+        // was done already, after which it waits again.
+        sleeping_.exchange(true, std::memory_order_acq_rel);
+        return kicked_ || closing_ || half_full() || sync_end_.load() > synced_end_;
+    });
+    sleeping_.store(false, std::memory_order_relaxed);
+    kicked_ = false;
+    return closing_;
 }
 
 /// Carries on what waits and syncs where that was asked for; false after a failure.

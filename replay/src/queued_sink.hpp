@@ -7,6 +7,8 @@
 #include "twinstep/replay/file_sink.hpp"
 #include "twinstep/replay/recorder.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -24,8 +26,11 @@ class QueuedSink final : public FileSink {
 public:
     struct Options {
         WhenFull when_full = WhenFull::lose;
-        bool eager = false; ///< Carry every record on at once, not every few milliseconds.
         std::uint64_t free_bytes_min = 0; ///< Stop when the disk has less room.
+        /// How long records that nobody wants synced gather before they are carried on. They
+        /// survive a kill all the same; what a shorter time would gain is only how far a copy of
+        /// the file alone lags behind.
+        std::chrono::milliseconds gather_time{10};
     };
 
     QueuedSink(std::unique_ptr<FileSink> target, Journal journal, const Options& options);
@@ -37,7 +42,7 @@ public:
     std::size_t write(ByteView bytes, std::error_code& error) override;
     /// Does nothing after the first write: the thread cuts the target back by itself.
     std::error_code truncate(std::uint64_t size) override;
-    /// Has the target synced as soon as what was written so far has arrived; does not wait.
+    /// Has what was written so far carried on at once and then synced; does not wait for either.
     std::error_code sync() override;
     /// Waits until everything has arrived and is synced. Errors: the target's.
     std::error_code close() override;
@@ -55,7 +60,12 @@ private:
 
     std::size_t write_head(ByteView bytes, std::error_code& error);
     std::error_code abandon();
+
+    bool half_full() const { return journal_.room() < journal_.size() / 2; }
+
+    void wake();
     void run();
+    bool gather();
     bool carry();
     bool put(ByteView bytes);
     void fail(std::error_code error);
@@ -72,6 +82,7 @@ private:
     bool closed_ = false;
     bool kicked_ = false;
     std::atomic<bool> failed_{false};
+    std::atomic<bool> sleeping_{false};      ///< The thread has looked for work or is about to.
     std::atomic<std::uint64_t> sync_end_{0}; ///< Offset up to which a sync was asked for.
     std::uint64_t head_bytes_ = 0;
     std::uint64_t synced_end_ = 0;

@@ -194,8 +194,7 @@ Result<Recorder> Recorder::create(std::unique_ptr<FileSink> file,
         sink = std::make_unique<QueuedSink>(
             std::move(sink),
             std::move(*journal),
-            QueuedSink::Options{
-                options.when_full, options.durability == Durability::tick, options.free_bytes_min});
+            QueuedSink::Options{options.when_full, options.free_bytes_min});
     }
     Result<Recorder> recorder = start(std::move(sink), *head, simulation, options);
     if (!recorder) {
