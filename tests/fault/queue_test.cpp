@@ -198,7 +198,8 @@ struct SleepyQueue {
 
 } // namespace
 
-TEST_CASE("a disk that stands still holds up nobody, and nothing is lost", "[replay][fault]") {
+TEST_CASE("a disk that stands still holds up nobody, and nothing is lost",
+          "[replay][fault][threads]") {
     Session session;
     // Whoever waited for the disk would wait for ever: it goes on only after these ticks.
     REQUIRE(session.driver->advance(2000)->ticks == 2000);
@@ -219,7 +220,7 @@ TEST_CASE("a disk that stands still holds up nobody, and nothing is lost", "[rep
 }
 
 TEST_CASE("a disk that stands still for too long costs ticks that are counted in the file",
-          "[replay][fault]") {
+          "[replay][fault][threads]") {
     Session session;
     REQUIRE(session.driver->advance(20'000)->ticks == 20'000);
     const RecorderStatus status = session.recorder->status();
@@ -253,7 +254,7 @@ TEST_CASE("who may wait for room loses nothing", "[replay][fault]") {
     CHECK(session.read().state == FileState::closed);
 }
 
-TEST_CASE("what a failing disk refuses stays in the journal", "[replay][fault]") {
+TEST_CASE("what a failing disk refuses stays in the journal", "[replay][fault][threads]") {
     Session session;
     REQUIRE(session.driver->advance(1000));
     session.gate.open(std::make_error_code(std::errc::no_space_on_device));
@@ -267,7 +268,8 @@ TEST_CASE("what a failing disk refuses stays in the journal", "[replay][fault]")
     CHECK(summary.defects.empty());
 }
 
-TEST_CASE("a reader finds in the journal what has not arrived in the file", "[replay][fault]") {
+TEST_CASE("a reader finds in the journal what has not arrived in the file",
+          "[replay][fault][threads]") {
     Session session;
     REQUIRE(session.driver->advance(1000));
     const auto head_bytes = static_cast<std::size_t>(std::filesystem::file_size(session.path));
@@ -342,7 +344,7 @@ TEST_CASE("a journal that is damaged, cut, or somebody else's is as good as none
     CHECK_FALSE(read_as(huge, 100, 1));
 }
 
-TEST_CASE("recording stops before the disk is full", "[replay][fault]") {
+TEST_CASE("recording stops before the disk is full", "[replay][fault][threads]") {
     Session session(1, {.free_bytes_min = 1000});
     session.gate.open();
     session.counts.free_bytes = 999;
@@ -353,7 +355,7 @@ TEST_CASE("recording stops before the disk is full", "[replay][fault]") {
     CHECK(to_string(closed.error()).find("less room is left") != std::string::npos);
 }
 
-TEST_CASE("a sync that was asked for comes after the bytes it is for", "[replay][fault]") {
+TEST_CASE("a sync that was asked for comes after the bytes it is for", "[replay][fault][threads]") {
     Session session;
     session.gate.open();
     REQUIRE(session.driver->advance(100));
