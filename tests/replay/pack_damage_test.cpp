@@ -7,6 +7,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 using namespace twinstep;
 using namespace twinstep::replay;
 
@@ -355,6 +357,7 @@ TEST_CASE("rows cannot hold more than the frame declares", "[replay][fault][pack
              {1, 2, 0, 0, 2},                         // one
              {1, 2, 0, 0, 4, 0, 2, 1, 2, 2, 0, 2},    // two chunks
              {1, 2, 0, 0, 2, 2},                      // an empty chunk
+             {1, 2, 0, 0, 2, 1, 2, 1, 0, 2},          // two chunks of one tick
              {1, 2, 0, 0, 4, 0},                      // no end
              {4, 0, 1, 2, 0, 0, 2},                   // changes of nothing
              {1, 2, 1, 0, 1, 2, 2, 0, 2},             // not these ticks
@@ -365,7 +368,243 @@ TEST_CASE("rows cannot hold more than the frame declares", "[replay][fault][pack
         CAPTURE(lie);
         const Error error = verdict_of(rows(lie));
         CHECK((error.code == Errc::corrupt_record || error.code == Errc::limit_exceeded));
+        // Not one more than is declared comes out before the lie is found.
+        const Outcome outcome = read_all(rows(lie));
+        CHECK(outcome.ticks <= 2);
+        CHECK(std::count_if(outcome.records.begin(), outcome.records.end(), [](const auto& record) {
+                  return record.kind == RecordKind::chunk_end;
+              }) <= 1);
     }
+}
+
+TEST_CASE("a packed frame opens into no more than its limit", "[replay][fault][pack]") {
+    // Chunks of one tick with every slot and no input: some 50 bytes each, which open into 4 KiB.
+    const auto idle = [](std::uint32_t chunks) {
+        Bytes content;
+        ByteWriter writer(content);
+        for (std::uint32_t i = 0; i < chunks; ++i) {
+            writer.varint(1);
+        }
+        writer.varint(chunks); // so many ticks with so many slots
+        writer.varint(slots_max);
+        writer.varint(0); // events
+        writer.varint(0); // records
+        for (std::size_t slot = 0; slot < slots_max; ++slot) {
+            writer.varint(chunks);
+            writer.varint(0);
+        }
+        PackedFrame frame = good_frame(content.size());
+        frame.chunks = chunks;
+        frame.ticks = chunks;
+        return hostile_file(frame, content);
+    };
+    CHECK(read_all(idle(980)).ticks == 980);
+    CHECK(read_all(idle(980)).state == FileState::open);
+    const Bytes file = idle(15'000);
+    const AllocationCounter counter;
+    auto reader = Reader::from_memory(file, ReadMode::prefix);
+    REQUIRE(reader);
+    while (reader->next()->kind != RecordKind::end) {
+    }
+    CHECK(reader->ticks() * slots_max <= packed_open_bytes_max);
+    CHECK(counter.bytes() < 2 * chunk_bytes_max + 2 * frame_record_bytes_max + 2 * file.size());
+    REQUIRE(reader->defects().size() == 1);
+    const Error error = reader->defects().front().error;
+    CHECK(error.code == Errc::limit_exceeded);
+    CHECK(error.field == "packed.content");
+}
+
+TEST_CASE("a packed frame declares no more than a frame can hold", "[replay][fault][pack]") {
+    const auto verdict = [](const PackedFrame& frame, ByteView rest) {
+        Bytes file;
+        encode_head(hostile_head().head, file);
+        Bytes payload;
+        encode_packed_front(frame, payload);
+        ByteWriter(payload).bytes(rest);
+        append_frame(file, payload);
+        const Error error = verdict_of(file);
+        CHECK(error.code == Errc::limit_exceeded);
+        return error.field;
+    };
+    const Bytes rest(100);
+    PackedFrame frame = good_frame(rest.size());
+    frame.chunks = UINT32_MAX;
+    CHECK(verdict(frame, rest) == "packed.chunks");
+    frame = good_frame(rest.size());
+    frame.ticks = UINT64_MAX;
+    CHECK(verdict(frame, rest) == "packed.ticks");
+    frame = good_frame(rest.size());
+    frame.tail = packed_open_bytes_max + 1;
+    CHECK(verdict(frame, rest) == "packed.tail");
+    if (has_compression()) {
+        // Enough noise that it does not grow more than a thousandfold.
+        TestRandom random(3);
+        Bytes content = random_bytes(random, 4000);
+        content.resize(content_bytes_max + 1);
+        frame = good_frame(content.size());
+        frame.codec = ContentCodec::zstd;
+        Bytes packed(static_cast<std::size_t>(raw_bytes(frame, hostile_head())));
+        REQUIRE(compress(content, 1, packed));
+        CHECK(verdict(frame, packed) == "packed.size");
+    }
+}
+
+TEST_CASE("no record of a packed file is longer than its kind may be", "[replay][fault][pack]") {
+    Bytes head;
+    encode_head(hostile_head().head, head);
+    for (const auto& [tag, bytes] :
+         {std::pair<std::uint8_t, std::size_t>(0x40, frame_payload_bytes_max),
+          std::pair<std::uint8_t, std::size_t>(0x03, record_payload_bytes_max)}) {
+        Bytes file = head;
+        ByteWriter writer(file);
+        writer.u8(tag);
+        writer.varint(bytes + 1);
+        writer.bytes(Bytes(bytes + 1 + 4));
+        const Error error = verdict_of(file);
+        CHECK(error.code == Errc::limit_exceeded);
+        CHECK(error.field == "length");
+    }
+}
+
+TEST_CASE("the counters of a packed file end before they begin anew", "[replay][fault][pack]") {
+    const GoodHead head = hostile_head();
+    PackedFrame frame = good_frame(0);
+    frame.ticks = 0;
+    const auto next_at = [&head](std::uint8_t tag, ByteView payload, PackedPosition position) {
+        Bytes file;
+        ByteWriter writer(file);
+        writer.u8(tag);
+        writer.varint(payload.size());
+        writer.bytes(payload);
+        Bytes scratch;
+        writer.u32(record_check(position.place(test_session(), tag), Bytes(file), scratch));
+        PackedScanner scanner(Window(memory_input(file)), head);
+        REQUIRE_FALSE(scanner.seek(0, position));
+        const Result<PackedRecord> record = scanner.next();
+        return record ? Error() : record.error();
+    };
+    const auto payload_of = [&head](const PackedFrame& made) {
+        Bytes payload;
+        encode_packed_front(made, payload);
+        payload.resize(payload.size() + static_cast<std::size_t>(raw_bytes(made, head)));
+        return payload;
+    };
+    PackedPosition position;
+    position.chunk = UINT32_MAX - 1;
+    CHECK(next_at(0x40, payload_of(frame), position).code != Errc::limit_exceeded);
+    position.chunk = UINT32_MAX;
+    CHECK(next_at(0x40, payload_of(frame), position).code == Errc::limit_exceeded);
+    frame.chunks = 0;
+    frame.tail = 1;
+    position = {};
+    position.tail = frame_record_first / 2 - 1;
+    CHECK(next_at(0x40, payload_of(frame), position).code != Errc::limit_exceeded);
+    ++position.tail;
+    CHECK(next_at(0x40, payload_of(frame), position).code == Errc::limit_exceeded);
+    position = {};
+    position.frames = frame_record_first / 2 - 1;
+    CHECK(next_at(0x42, Bytes(3), position).code != Errc::limit_exceeded);
+    ++position.frames;
+    CHECK(next_at(0x42, Bytes(3), position).code == Errc::limit_exceeded);
+}
+
+TEST_CASE("columns and rows that lie are found by the column, whatever follows them",
+          "[replay][fault][pack]") {
+    const auto field_of = [](const PackedFrame& shape,
+                             const std::vector<int>& front,
+                             std::size_t zeros,
+                             const std::vector<int>& back = {}) {
+        Bytes content;
+        for (const int byte : front) {
+            content.push_back(static_cast<std::byte>(byte));
+        }
+        content.resize(content.size() + zeros);
+        for (const int byte : back) {
+            content.push_back(static_cast<std::byte>(byte));
+        }
+        PackedFrame frame = shape;
+        frame.content_bytes = content.size();
+        const Error error = verdict_of(hostile_file(frame, content));
+        CHECK(error.code == Errc::corrupt_record);
+        return error.field;
+    };
+    const PackedFrame columns = good_frame(0);
+    PackedFrame rows = good_frame(0);
+    rows.layout = ContentLayout::rows;
+    rows.chunks = 0;
+    rows.ticks = 0;
+    rows.tail = 1;
+    constexpr std::size_t too_long = record_payload_bytes_max + 1; // as a varint 0x81 0x80 0x04
+    CHECK(field_of(rows, {0x80, 0x81, 0x80, 0x04}, too_long) == "packed.length");
+    CHECK(field_of(
+              columns, {2, 2, 1, 0, 1, 0, 0x80, 0x81, 0x80, 0x04}, too_long, {2, 9, 1, 2, 3, 4}) ==
+          "packed.record");
+    // Inputs of 257 bytes.
+    CHECK(field_of(columns, {2, 2, 1, 0, 0, 2, 0x85, 0x08}, 514) == "packed.input");
+    // Runs of nothing before those that are needed.
+    CHECK(field_of(columns, {2, 0, 1, 2, 1, 0, 0, 2, 9, 1, 2, 3, 4}, 0) == "packed.slots");
+    CHECK(field_of(columns, {2, 2, 1, 0, 0, 0, 9, 2, 9, 1, 2, 3, 4}, 0) == "packed.input");
+    // Runs that are right only modulo 2^64: three, and as many as take one off again.
+    const std::vector<int> most{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01};
+    std::vector<int> wrapped{2, 2, 1, 0, 0, 3, 9};
+    wrapped.insert(wrapped.end(), most.begin(), most.end());
+    CHECK(field_of(columns, wrapped, 0, {9, 1, 2, 3, 4}) == "packed.input");
+    wrapped = {2, 3, 1};
+    wrapped.insert(wrapped.end(), most.begin(), most.end());
+    CHECK(field_of(columns, wrapped, 0, {1, 0, 0, 2, 9, 1, 2, 3, 4}) == "packed.slots");
+    // More ticks or events than there are, and an event behind them.
+    CHECK(field_of(columns, {3, 2, 1, 0, 0, 2, 9, 1, 2, 3, 4}, 0) == "packed.slots");
+    CHECK(field_of(columns, {2, 2, 1, 3, 0, 0, 0, 0, 0, 0, 0, 2, 9, 1, 2, 3, 4}, 0) ==
+          "packed.events");
+    CHECK(field_of(columns, {2, 2, 1, 1, 3, 1, 0, 0, 2, 9, 1, 2, 3, 4}, 0) == "packed.event");
+    // One slot more than there can be, each with a run of two ticks without input.
+    std::vector<int> slots{2, 2, 0x81, 0x20, 0, 0};
+    for (std::size_t slot = 0; slot <= slots_max; ++slot) {
+        slots.insert(slots.end(), {2, 0});
+    }
+    CHECK(field_of(columns, slots, 0) == "packed.slots");
+}
+
+TEST_CASE("columns make no tick that is longer than a tick may be", "[replay][fault][pack]") {
+    // One tick of 300 slots with 256 bytes each.
+    Bytes content;
+    ByteWriter writer(content);
+    for (const std::uint64_t value : {1U, 1U, 300U, 0U, 0U}) {
+        writer.varint(value);
+    }
+    for (int slot = 0; slot < 300; ++slot) {
+        writer.varint(1);
+        writer.varint(4 * input_bytes_max + 1);
+    }
+    content.resize(content.size() + 300 * input_bytes_max);
+    PackedFrame frame = good_frame(content.size());
+    frame.ticks = 1;
+    const Error error = verdict_of(hostile_file(frame, content));
+    CHECK(error.code == Errc::limit_exceeded);
+    CHECK(error.field == "packed.tick");
+}
+
+TEST_CASE("inputs that are declared and not there take no memory", "[replay][fault][pack]") {
+    // A hundred slots with 60,000 inputs of 256 bytes each: 1.5 GB.
+    constexpr std::uint32_t ticks = 60'000;
+    constexpr std::uint32_t slots = 100;
+    Bytes content;
+    ByteWriter writer(content);
+    writer.varint(ticks); // in the one chunk
+    writer.varint(ticks);
+    writer.varint(slots);
+    writer.varint(0); // events
+    writer.varint(0); // records
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+        writer.varint(ticks);
+        writer.varint(4 * input_bytes_max + 1);
+    }
+    PackedFrame frame = good_frame(content.size());
+    frame.ticks = ticks;
+    const Bytes file = hostile_file(frame, content);
+    const AllocationCounter counter;
+    CHECK(verdict_of(file).field == "packed.input");
+    CHECK(counter.bytes() < 2 * chunk_bytes_max + 2 * frame_record_bytes_max + 2 * file.size());
 }
 
 TEST_CASE("the parts of a split chunk cannot change places", "[replay][fault][pack]") {
