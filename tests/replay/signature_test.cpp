@@ -287,6 +287,146 @@ TEST_CASE("a signature covers the recording's bytes, not only its chain",
     CHECK(judge(with_signature(file, payload, 2), key.public_key()).invalid == 1);
 }
 
+TEST_CASE("the digest of a recording covers every record of its chunks, whole",
+          "[replay][unit][signature]") {
+    if (!has_signatures()) {
+        return;
+    }
+    TestRecording recording;
+    TickFrame frame;
+    frame.reset(Tick{0}, 1);
+    recording.tick(frame);
+    REQUIRE(recording.writer->write_record(0x80, Bytes(200, std::byte{5}))); // an application's
+    recording.end_chunk();
+    const Bytes file = recording.close();
+    using Change = void (*)(Record&);
+    constexpr std::size_t none = SIZE_MAX;
+    // With record `index` changed, or left out.
+    const auto digest = [&file](std::size_t index, Change change) {
+        auto reader = Reader::from_memory(file, ReadMode::strict);
+        REQUIRE(reader);
+        ContentDigest content(reader->head());
+        for (std::size_t i = 0; i < 3; ++i) {
+            auto record = reader->next();
+            REQUIRE(record);
+            if (i != index || change != nullptr) {
+                if (i == index) {
+                    change(*record);
+                }
+                content.add(*record);
+            }
+        }
+        return content.value();
+    };
+    const Digest256 whole = digest(none, nullptr);
+    for (std::size_t index = 0; index < 3; ++index) {
+        INFO("record " << index);
+        CHECK(digest(index, nullptr) != whole);
+        CHECK(digest(index, [](Record& it) { it.tag ^= 0x10; }) != whole);
+        CHECK(digest(index, [](Record& it) { it.check ^= 0x80000000; }) != whole);
+        CHECK(digest(index, [](Record& it) {
+                  it.payload = it.payload.first(it.payload.size() - 1);
+              }) != whole);
+    }
+    // The bytes as a recorder sees them, after the head and before the trailer, are the same.
+    auto reader = Reader::from_memory(file, ReadMode::strict);
+    REQUIRE(reader);
+    ContentDigest content(reader->head());
+    Bytes head;
+    for (const Piece& piece : pieces_of(file, head)) {
+        if (piece.tag != 3) {
+            content.add(piece.record);
+        }
+    }
+    CHECK(content.value() == whole);
+}
+
+TEST_CASE("what a signature says of its place must be so, whoever signed it",
+          "[replay][unit][signature]") {
+    if (!has_signatures()) {
+        return;
+    }
+    // Signed by the key's owner over the right bytes: nothing but the statement is wrong.
+    const SigningKey key = test_key();
+    const Bytes file = record_small_chunks(4, 2);
+    auto reader = Reader::from_memory(file);
+    REQUIRE(reader);
+    ContentDigest content(reader->head());
+    for (auto record = reader->next(); record && record->kind != RecordKind::end;
+         record = reader->next()) {
+        content.add(*record);
+    }
+    const auto judged = [&](const SignatureStatement& statement) {
+        Bytes payload;
+        encode_statement(statement, payload);
+        const auto signature = key.sign(signature_message(payload, content.value()));
+        payload.insert(payload.end(), signature.begin(), signature.end());
+        return judge(with_signature(file, payload, 2), key.public_key());
+    };
+    const Result<SignaturePayload> made = decode_signature(signature_of(sign_bytes(file, key)));
+    REQUIRE(made);
+    const SignatureStatement good = made->statement;
+    CHECK(judged(good).covers_all());
+    using Change = void (*)(SignatureStatement&);
+    for (const Change change : std::initializer_list<Change>{
+             [](SignatureStatement& it) { ++it.chunks; },
+             [](SignatureStatement& it) { --it.chunks; },
+             [](SignatureStatement& it) { ++it.first.value; },
+             [](SignatureStatement& it) { ++it.ticks; },
+             [](SignatureStatement& it) { --it.ticks; },
+             [](SignatureStatement& it) { ++it.lost_ticks; },
+             [](SignatureStatement& it) { it.chain.low ^= 1; },
+             [](SignatureStatement& it) { it.chain.high ^= 1; },
+         }) {
+        SignatureStatement statement = good;
+        change(statement);
+        const SignatureReport report = judged(statement);
+        CHECK(report.valid == 0);
+        CHECK(report.invalid == 1);
+        CHECK(report.covered_ticks == 0);
+    }
+}
+
+TEST_CASE("a signature of a form that is not known is neither valid nor held against the key",
+          "[replay][unit][signature]") {
+    if (!has_signatures()) {
+        return;
+    }
+    const SigningKey key = test_key();
+    const Bytes file = sign_bytes(record_small_chunks(4, 2), key);
+    const Bytes good = signature_of(file);
+
+    struct Form {
+        const char* what;
+        std::size_t at;
+        std::vector<int> bytes;
+    };
+
+    const std::vector<Form> forms{
+        {"a later version", 0, {2}},
+        {"another algorithm", 1, {2}},
+        {"an end that is neither yes nor no", 2, {2}},
+        {"something in the reserved byte", 3, {1}},
+        {"no chunks", 4, {0, 0, 0, 0}},
+        {"no ticks", 16, {0, 0, 0, 0, 0, 0, 0, 0}},
+        {"a loss without an end", 2, {0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                      0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1}},
+    };
+    for (const Form& form : forms) {
+        INFO(form.what);
+        Bytes payload = good;
+        for (std::size_t i = 0; i < form.bytes.size(); ++i) {
+            payload[form.at + i] = static_cast<std::byte>(form.bytes[i]);
+        }
+        const SignatureReport report = judge(with_signature(file, payload, 2), key.public_key());
+        CHECK(report.valid == 0);
+        CHECK(report.invalid == 0);
+        CHECK(report.others == 1);
+        REQUIRE(report.claims.size() == 1);
+        CHECK(report.claims[0].verdict == SignatureVerdict::unknown);
+    }
+}
+
 TEST_CASE("cut at any byte, a file keeps its last valid signature", "[replay][unit][signature]") {
     if (!has_signatures()) {
         return;
@@ -483,6 +623,55 @@ TEST_CASE("only a place where a chunk ends can be signed", "[replay][unit][signa
     CHECK(report.signatures == 0);
 }
 
+TEST_CASE("a reader that has begun to read signs nothing", "[replay][unit][signature]") {
+    if (!has_signatures()) {
+        return;
+    }
+    const Bytes file = ten_chunks();
+    auto reader = Reader::from_memory(file);
+    REQUIRE(reader);
+    REQUIRE(reader->next());
+    auto plan = std::make_shared<SinkPlan>();
+    const auto refused = sign(std::move(*reader), std::make_unique<MemorySink>(plan), test_key());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Errc::wrong_tick);
+    CHECK(plan->file.empty());
+}
+
+TEST_CASE("a recording of version 1.0 is not signed, whatever records it holds",
+          "[replay][unit][signature]") {
+    if (!has_signatures()) {
+        return;
+    }
+    auto plain = std::make_shared<SinkPlan>();
+    Head head;
+    head.session = test_session();
+    head.incompatible = 0;
+    head.manifest = {{sections_key, "s"}};
+    auto writer = Writer::create(std::make_unique<MemorySink>(plain), head);
+    REQUIRE(writer);
+    TickFrame frame;
+    frame.reset(Tick{0}, 1);
+    Bytes encoded;
+    encode_frame(frame, encoded);
+    REQUIRE(writer->write_tick(1, Bytes(1), encoded));
+    // Its tag was free to be used for data then.
+    REQUIRE(writer->write_record(0x42,
+                                 signature_of(sign_bytes(record_small_chunks(4, 2), test_key()))));
+    REQUIRE(writer->write_chunk_end({1, 2}, std::vector<Hash128>{{3, 4}}));
+    REQUIRE(writer->write_trailer());
+    REQUIRE(writer->close());
+    CHECK(judge(plain->file, test_key().public_key()).claims.empty());
+    auto signed_copy = std::make_shared<SinkPlan>();
+    auto reader = Reader::from_memory(plain->file, ReadMode::strict);
+    REQUIRE(reader);
+    const auto refused =
+        sign(std::move(*reader), std::make_unique<MemorySink>(signed_copy), test_key());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Errc::unsupported_version);
+    CHECK(signed_copy->file.empty());
+}
+
 TEST_CASE("the keyframe of a late start is signed with what follows", "[replay][unit][signature]") {
     if (!has_signatures()) {
         return;
@@ -518,6 +707,54 @@ TEST_CASE("the keyframe of a late start is signed with what follows", "[replay][
     const Bytes other = with_signature(make(std::byte{8}), signature_of(file), 1);
     CHECK(chain_of(other) == chain_of(file));
     CHECK(judge(other, key.public_key()).invalid == 1);
+}
+
+TEST_CASE("of frames only the keyframe that a late start begins with is in the digest",
+          "[replay][unit][signature]") {
+    if (!has_signatures()) {
+        return;
+    }
+    const auto frame_of = [](std::uint8_t tick) {
+        Bytes payload(8);
+        payload[0] = static_cast<std::byte>(tick);
+        return payload;
+    };
+    const Bytes first = frame_of(250);
+    const Bytes later = frame_of(251);
+    const auto record = [](RecordKind kind, std::uint8_t tag, const Bytes& payload) {
+        Record made;
+        made.kind = kind;
+        made.tag = tag;
+        made.payload = payload;
+        return made;
+    };
+    const Record start = record(RecordKind::frame, 0x41, first);
+    const Record other = record(RecordKind::frame, 0x41, later);
+    const Record no_keyframe = record(RecordKind::frame, 0x42, first);
+    const Record tick = record(RecordKind::tick, 0x01, later);
+    const auto digest = [](const std::vector<Record>& records, bool is_late = true) {
+        Head head;
+        head.session = test_session();
+        head.incompatible = feature::changes | (is_late ? feature::late_start : 0);
+        head.manifest = {{sections_key, "s"}};
+        if (is_late) {
+            head.manifest[first_tick_key] = "250";
+        }
+        ContentDigest content(head);
+        for (const Record& each : records) {
+            content.add(each);
+        }
+        return content.value();
+    };
+    const Digest256 without = digest({tick});
+    const Digest256 with = digest({start, tick});
+    CHECK(with != without);
+    CHECK(digest({start, start, tick}) != with); // in two parts
+    CHECK(digest({other, tick}) == without);
+    CHECK(digest({no_keyframe, tick}) == without);
+    CHECK(digest({other, start, tick}) == without);
+    CHECK(digest({start, tick, start}) == with);
+    CHECK(digest({start, tick}, false) == digest({tick}, false));
 }
 
 TEST_CASE("a recorder signs each chunk and the end", "[replay][unit][signature]") {
@@ -626,6 +863,29 @@ TEST_CASE("a key file of any other form is refused", "[replay][unit][signature]"
         CHECK(refused.error().code == Errc::bad_key);
         CHECK(to_string(refused.error()).find("aaaa") == std::string::npos);
     }
+}
+
+TEST_CASE("what is no key file is named, and a pipe is not waited for",
+          "[replay][unit][signature]") {
+    if (!has_signatures()) {
+        return;
+    }
+    const ScratchDirectory scratch;
+    const auto why = [](const auto& refused) {
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().code == Errc::bad_key);
+        return to_string(refused.error());
+    };
+#if !defined(_WIN32)
+    const std::string pipe = scratch.file("pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK(why(SigningKey::read(pipe)).find("not a regular file") != std::string::npos);
+    CHECK(why(read_public_key(pipe)).find("not a regular file") != std::string::npos);
+#endif
+    const std::string path = scratch.file("k");
+    REQUIRE(create_key_files(path));
+    CHECK(why(SigningKey::read(path + ".pub")).find("a public key") != std::string::npos);
+    CHECK(why(read_public_key(path)).find("a secret key") != std::string::npos);
 }
 
 TEST_CASE("without libsodium nothing is signed and no signature is judged",
