@@ -78,32 +78,19 @@ function(twinstep_add_module name)
     set_property(GLOBAL APPEND PROPERTY TWINSTEP_MODULES twinstep_${name})
 endfunction()
 
-# twinstep_add_tests(NAME SOURCES ... LIBRARIES ... [LABELS ...] [THREADS])
+# twinstep_add_tests(NAME SOURCES ... LIBRARIES ... [LABELS ...])
 # One Catch2 executable, each of its test cases a CTest of its own. What replaces operator new stays out of batches:
 # a compiler that sees the replacement and its users together may do without calls that a test counts.
-# THREADS: those with the tag [threads] have the label NAME_threads instead of NAME, one label being all that Catch2's
-# script takes. They run under ThreadSanitizer too, so they are short and start no process.
 function(twinstep_add_tests name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS" "" "SOURCES;LIBRARIES;LABELS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS")
     add_executable(twinstep_${name}_tests ${arg_SOURCES})
     set_source_files_properties(
         "${PROJECT_SOURCE_DIR}/tests/support/allocation_counter.cpp" allocation_test.cpp
         PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
     )
     target_link_libraries(twinstep_${name}_tests PRIVATE ${arg_LIBRARIES} twinstep_test_support twinstep_build)
-    set(others "")
-    if(arg_THREADS)
-        set(others TEST_SPEC "~[threads]")
-        catch_discover_tests(
-            twinstep_${name}_tests
-            TEST_SPEC "[threads]"
-            TEST_PREFIX "${name}: "
-            PROPERTIES LABELS ${name}_threads TIMEOUT 300
-        )
-    endif()
     catch_discover_tests(
         twinstep_${name}_tests
-        ${others}
         TEST_PREFIX "${name}: "
         PROPERTIES LABELS "${name};${arg_LABELS}" TIMEOUT 300
     )

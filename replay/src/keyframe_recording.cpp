@@ -15,23 +15,28 @@
 namespace twinstep::replay {
 
 struct KeyframedRecording::Impl : KeyframeIndex {
-    explicit Impl(Reader reader)
-        : playback(std::move(reader)) {}
+    Impl(Reader reader, std::uint64_t state_bytes_max)
+        : playback(std::move(reader))
+        , parts(true, state_bytes_max) {}
 
     Playback playback;
-    std::uint64_t state_bytes_max = keyframe_bytes_max;
+    // Kept from keyframe to keyframe: asking the system for megabytes costs as much as reading
+    // them.
+    PartAssembler parts;
+    Bytes snapshot;
+    Bytes base;
 
-    Result<void> assemble(const IndexedKeyframe& keyframe, PartAssembler& parts);
-    Result<Bytes> decode(const IndexedKeyframe& keyframe);
-    Result<Bytes> read(const IndexedKeyframe& keyframe);
+    Result<void> assemble(const IndexedKeyframe& keyframe);
+    Result<void> decode(const IndexedKeyframe& keyframe, Bytes& target);
+    Result<void> read(const IndexedKeyframe& keyframe);
     Result<RecordedState> recorded(Tick tick);
     Result<void> load(Simulation& simulation, const IndexedKeyframe& keyframe, bool& changed);
 };
 
 // --- loading ---
 
-Result<void> KeyframedRecording::Impl::assemble(const IndexedKeyframe& keyframe,
-                                                PartAssembler& parts) {
+Result<void> KeyframedRecording::Impl::assemble(const IndexedKeyframe& keyframe) {
+    parts.reset();
     Reader& reader = playback.reader();
     if (auto gone = keyframe.in_side_file ? side->go(keyframe.at) : reader.seek(keyframe.place);
         !gone) {
@@ -66,10 +71,9 @@ Result<void> KeyframedRecording::Impl::assemble(const IndexedKeyframe& keyframe,
 }
 
 /// The bytes of a whole keyframe, or the difference that a delta holds.
-Result<Bytes> KeyframedRecording::Impl::decode(const IndexedKeyframe& keyframe) {
-    PartAssembler parts(true, state_bytes_max);
-    if (auto assembled = assemble(keyframe, parts); !assembled) {
-        return fail(assembled.error());
+Result<void> KeyframedRecording::Impl::decode(const IndexedKeyframe& keyframe, Bytes& target) {
+    if (auto assembled = assemble(keyframe); !assembled) {
+        return assembled;
     }
     // The file may be another one by now: what was found plausible must still be what is there.
     const KeyframeInfo& info = keyframe.info;
@@ -77,26 +81,22 @@ Result<Bytes> KeyframedRecording::Impl::decode(const IndexedKeyframe& keyframe) 
         parts.info().stored_bytes != info.stored_bytes) {
         return fail(wrong_keyframe("keyframe", "the file has changed meanwhile"));
     }
-    Bytes raw;
-    if (auto done = decompress_keyframe(info.codec, parts.stored(), info.raw_bytes, raw); !done) {
-        return fail(done.error());
-    }
-    return raw;
+    return decompress_keyframe(info.codec, parts.stored(), info.raw_bytes, target);
 }
 
-Result<Bytes> KeyframedRecording::Impl::read(const IndexedKeyframe& keyframe) {
-    Result<Bytes> bytes = decode(keyframe);
-    if (!bytes || !keyframe.info.base) {
-        return bytes;
+/// Makes `snapshot` the bytes of a state.
+Result<void> KeyframedRecording::Impl::read(const IndexedKeyframe& keyframe) {
+    auto done = decode(keyframe, snapshot);
+    if (!done || !keyframe.info.base) {
+        return done;
     }
-    const IndexedKeyframe* base = base_of(keyframe);
-    TWINSTEP_ASSERT(base != nullptr);
-    const Result<Bytes> whole = decode(*base);
-    if (!whole) {
-        return whole;
+    const IndexedKeyframe* whole = base_of(keyframe);
+    TWINSTEP_ASSERT(whole != nullptr);
+    done = decode(*whole, base);
+    if (done) {
+        xor_keyframe(snapshot, base);
     }
-    xor_keyframe(*bytes, *whole);
-    return bytes;
+    return done;
 }
 
 Result<RecordedState> KeyframedRecording::Impl::recorded(Tick tick) {
@@ -140,11 +140,10 @@ Result<void> KeyframedRecording::Impl::load(Simulation& simulation,
     if (keyframe.info.tick < start.tick || keyframe.info.tick > end) {
         return fail(wrong_keyframe("keyframe.tick", "the recording has no such tick"));
     }
-    const Result<Bytes> snapshot = read(keyframe);
-    if (!snapshot) {
-        return fail(snapshot.error());
+    if (auto done = read(keyframe); !done) {
+        return done;
     }
-    const Result<StateHashes> hashes = check_snapshot(keyframe.info, *snapshot);
+    const Result<StateHashes> hashes = check_snapshot(keyframe.info, snapshot);
     if (!hashes) {
         return fail(hashes.error());
     }
@@ -162,7 +161,7 @@ Result<void> KeyframedRecording::Impl::load(Simulation& simulation,
     if (!checked) {
         return fail(wrong_keyframe("keyframe.tick", "the recording has no hash of that state"));
     }
-    return load_checked(simulation, keyframe.info, *snapshot, changed);
+    return load_checked(simulation, keyframe.info, snapshot, changed);
 }
 
 // --- KeyframedRecording ---
@@ -176,8 +175,7 @@ KeyframedRecording::~KeyframedRecording() = default;
 
 Result<KeyframedRecording> KeyframedRecording::open(Reader reader,
                                                     const KeyframedOptions& options) {
-    auto impl = std::make_unique<Impl>(std::move(reader));
-    impl->state_bytes_max = options.state_bytes_max;
+    auto impl = std::make_unique<Impl>(std::move(reader), options.state_bytes_max);
     Reader& recorded = impl->playback.reader();
     if (auto indexed = impl->index(recorded, options.state_bytes_max); !indexed) {
         return fail(indexed.error());

@@ -24,7 +24,7 @@ Result<void> Driver::take(TickFrame& frame, const FloatEnvironmentGuard& guard) 
         guard.enforce();
     }
     simulation_.step();
-    if (!guard.intact()) {
+    if (!guard.intact() || !simulation_.workers().intact()) {
         return fail(
             Error(SimErrc::bad_float_environment, "control register", "changed inside the step"));
     }

@@ -198,8 +198,7 @@ struct SleepyQueue {
 
 } // namespace
 
-TEST_CASE("a disk that stands still holds up nobody, and nothing is lost",
-          "[replay][fault][threads]") {
+TEST_CASE("a disk that stands still holds up nobody, and nothing is lost", "[replay][fault]") {
     Session session;
     // Whoever waited for the disk would wait for ever: it goes on only after these ticks.
     REQUIRE(session.driver->advance(2000)->ticks == 2000);
@@ -220,7 +219,7 @@ TEST_CASE("a disk that stands still holds up nobody, and nothing is lost",
 }
 
 TEST_CASE("a disk that stands still for too long costs ticks that are counted in the file",
-          "[replay][fault][threads]") {
+          "[replay][fault]") {
     Session session;
     REQUIRE(session.driver->advance(20'000)->ticks == 20'000);
     const RecorderStatus status = session.recorder->status();
@@ -254,7 +253,7 @@ TEST_CASE("who may wait for room loses nothing", "[replay][fault]") {
     CHECK(session.read().state == FileState::closed);
 }
 
-TEST_CASE("what a failing disk refuses stays in the journal", "[replay][fault][threads]") {
+TEST_CASE("what a failing disk refuses stays in the journal", "[replay][fault]") {
     Session session;
     REQUIRE(session.driver->advance(1000));
     session.gate.open(std::make_error_code(std::errc::no_space_on_device));
@@ -268,8 +267,7 @@ TEST_CASE("what a failing disk refuses stays in the journal", "[replay][fault][t
     CHECK(summary.defects.empty());
 }
 
-TEST_CASE("a reader finds in the journal what has not arrived in the file",
-          "[replay][fault][threads]") {
+TEST_CASE("a reader finds in the journal what has not arrived in the file", "[replay][fault]") {
     Session session;
     REQUIRE(session.driver->advance(1000));
     const auto head_bytes = static_cast<std::size_t>(std::filesystem::file_size(session.path));
@@ -344,7 +342,7 @@ TEST_CASE("a journal that is damaged, cut, or somebody else's is as good as none
     CHECK_FALSE(read_as(huge, 100, 1));
 }
 
-TEST_CASE("recording stops before the disk is full", "[replay][fault][threads]") {
+TEST_CASE("recording stops before the disk is full", "[replay][fault]") {
     Session session(1, {.free_bytes_min = 1000});
     session.gate.open();
     session.counts.free_bytes = 999;
@@ -355,7 +353,7 @@ TEST_CASE("recording stops before the disk is full", "[replay][fault][threads]")
     CHECK(to_string(closed.error()).find("less room is left") != std::string::npos);
 }
 
-TEST_CASE("a sync that was asked for comes after the bytes it is for", "[replay][fault][threads]") {
+TEST_CASE("a sync that was asked for comes after the bytes it is for", "[replay][fault]") {
     Session session;
     session.gate.open();
     REQUIRE(session.driver->advance(100));
@@ -363,7 +361,7 @@ TEST_CASE("a sync that was asked for comes after the bytes it is for", "[replay]
     CHECK(session.counts.syncs == 1);
 }
 
-TEST_CASE("no sync waits for the end of the queue's sleep", "[replay][fault][threads]") {
+TEST_CASE("no sync waits for the end of the queue's sleep", "[replay][fault]") {
     SleepyQueue queue;
     TWINSTEP_SHOW_SEED();
     TestRandom random;
@@ -381,8 +379,7 @@ TEST_CASE("no sync waits for the end of the queue's sleep", "[replay][fault][thr
     }
 }
 
-TEST_CASE("a queue that is half full is carried on before its sleep ends",
-          "[replay][fault][threads]") {
+TEST_CASE("a queue that is half full is carried on before its sleep ends", "[replay][fault]") {
     SleepyQueue queue;
     const Bytes record(1000, std::byte{7});
     while (queue.written < journal_ring_bytes_min / 3) {
@@ -399,8 +396,7 @@ TEST_CASE("a queue that is half full is carried on before its sleep ends",
     }
 }
 
-TEST_CASE("who waits for room does not wait for the end of the queue's sleep",
-          "[replay][fault][threads]") {
+TEST_CASE("who waits for room does not wait for the end of the queue's sleep", "[replay][fault]") {
     SleepyQueue queue({.when_full = WhenFull::wait, .gather_time = an_hour});
     // Two of them never fit, and one alone leaves more than half of the room.
     const Bytes small(journal_ring_bytes_min / 3, std::byte{7});

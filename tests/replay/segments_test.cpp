@@ -106,7 +106,7 @@ void check_equal(const SegmentedReport& segmented, const VerifyReport& serial) {
 } // namespace
 
 TEST_CASE("segments on any number of threads prove what one pass proves",
-          "[replay][segments][unit][threads]") {
+          "[replay][segments][unit]") {
     const bool small_chunks = GENERATE(false, true);
     const unsigned jobs = GENERATE(1U, 2U, 5U);
     const Bytes file = small_chunks ? record_small_chunks(session_ticks, 70)
@@ -119,8 +119,7 @@ TEST_CASE("segments on any number of threads prove what one pass proves",
     check_equal(report, in_one_pass(file));
 }
 
-TEST_CASE("segments find the first divergence, wherever it is",
-          "[replay][segments][fault][threads]") {
+TEST_CASE("segments find the first divergence, wherever it is", "[replay][segments][fault]") {
     const bool small_chunks = GENERATE(false, true);
     // Early, at the end of a segment and its begin, in the middle, late, and at the very end.
     const std::uint64_t tick = GENERATE(0U, 3U, 99U, 100U, 101U, 450U, 499U, 500U, 998U, 999U);
@@ -139,7 +138,7 @@ TEST_CASE("segments find the first divergence, wherever it is",
     check_equal(report, serial);
 }
 
-TEST_CASE("of two divergences segments report the first", "[replay][segments][fault][threads]") {
+TEST_CASE("of two divergences segments report the first", "[replay][segments][fault]") {
     const Bytes file = record_toy({.ticks = session_ticks});
     auto simulation = make_simulation<ToyGame>();
     const Bytes side = side_file_of(*simulation, file);
@@ -151,7 +150,7 @@ TEST_CASE("of two divergences segments report the first", "[replay][segments][fa
 }
 
 TEST_CASE("a damaged keyframe is refused and named, never a divergence",
-          "[replay][segments][fault][threads]") {
+          "[replay][segments][fault]") {
     const Bytes file = record_toy({.ticks = session_ticks});
     auto simulation = make_simulation<ToyGame>();
     const Bytes side = side_file_of(*simulation, file);
@@ -174,7 +173,7 @@ TEST_CASE("a damaged keyframe is refused and named, never a divergence",
 }
 
 TEST_CASE("a keyframe with right checks and a wrong state is refused",
-          "[replay][segments][fault][threads]") {
+          "[replay][segments][fault]") {
     // The side file of another session, under this session's name: every check in it is right.
     const Bytes file = record_toy({.ticks = session_ticks});
     const Bytes other = record_toy({.ticks = session_ticks, .seed = 8});
@@ -189,7 +188,7 @@ TEST_CASE("a keyframe with right checks and a wrong state is refused",
     check_equal(in_segments(planted, forged, 2), in_one_pass(planted));
 }
 
-TEST_CASE("without keyframes segments are one pass", "[replay][segments][unit][threads]") {
+TEST_CASE("without keyframes segments are one pass", "[replay][segments][unit]") {
     const Bytes file = record_toy({.ticks = session_ticks});
     const SegmentedReport report = in_segments(file, {}, 4);
     CHECK(report.segments == 1);
@@ -200,8 +199,7 @@ TEST_CASE("without keyframes segments are one pass", "[replay][segments][unit][t
     check_equal(none, in_one_pass(nothing));
 }
 
-TEST_CASE("segments of an open and of a cut recording say so",
-          "[replay][segments][fault][threads]") {
+TEST_CASE("segments of an open and of a cut recording say so", "[replay][segments][fault]") {
     const Bytes file = record_toy({.ticks = session_ticks, .close = false});
     auto simulation = make_simulation<ToyGame>();
     const Bytes side = side_file_of(*simulation, file);
@@ -216,7 +214,7 @@ TEST_CASE("segments of an open and of a cut recording say so",
 }
 
 TEST_CASE("a game whose serialize misses a field gets the answer of one pass, and a hint",
-          "[replay][segments][fault][threads]") {
+          "[replay][segments][fault]") {
     auto simulation = make_simulation<ForgetfulGame>();
     REQUIRE(simulation->reset({7, 1, {}}));
     auto plan = std::make_shared<SinkPlan>();
@@ -239,7 +237,7 @@ TEST_CASE("a game whose serialize misses a field gets the answer of one pass, an
 }
 
 TEST_CASE("segments refuse another simulation, a damaged file, and one that changes meanwhile",
-          "[replay][segments][fault][threads]") {
+          "[replay][segments][fault]") {
     const Bytes file = record_toy({.ticks = session_ticks});
     const auto other = verify_segments(factory_of<ForgetfulGame>(file));
     REQUIRE_FALSE(other);
@@ -270,7 +268,7 @@ TEST_CASE("segments refuse another simulation, a damaged file, and one that chan
 }
 
 TEST_CASE("segments count their ticks, and know how many there will be",
-          "[replay][segments][unit][threads]") {
+          "[replay][segments][unit]") {
     const Bytes file = record_toy({.ticks = session_ticks});
     auto simulation = make_simulation<ToyGame>();
     const Bytes side = side_file_of(*simulation, file);

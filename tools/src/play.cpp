@@ -27,6 +27,7 @@ struct PlayOptions {
     std::optional<std::uint64_t> from; ///< Default: the first tick.
     std::optional<std::uint64_t> until;
     bool backwards = false;
+    std::optional<std::uint32_t> workers;
 
     std::optional<double> speed_factor() const {
         return speed ? parsed_number<double>(*speed) : std::nullopt;
@@ -140,7 +141,7 @@ Exit play(Context& context, const PlayOptions& options) {
         Context::note("--speed: unlimited frames know no time: leave --frames out or give a rate");
         return Exit::usage;
     }
-    auto session = open_player(context, options.path);
+    auto session = open_player(context, options.path, options.workers);
     if (!session) {
         return Context::refuse(session.error());
     }
@@ -190,6 +191,7 @@ void declare_play(CLI::App& app, Context& context, Action& action) {
     verb.add_option("--until", options->until, "Tick before which playing ends")
         ->transform(whole_number(0, UINT64_MAX));
     verb.add_flag("--backwards", options->backwards, "Play from the end of the part to its start");
+    add_workers_option(verb, options->workers);
     verb.callback(
         [&action, options] { action = [options](Context& c) { return play(c, *options); }; });
 }

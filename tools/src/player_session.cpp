@@ -2,10 +2,13 @@
 // A recording that can be gone through to and fro, with the keyframes that lie beside it.
 #include "player_session.hpp"
 
+#include "options.hpp"
 #include "recordings.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace twinstep::tools {
@@ -18,12 +21,35 @@ std::string problem_line(const replay::KeyframeProblem& problem) {
     return fmt::format("{} not used: {}", which, to_string(problem.error));
 }
 
+/// More than that gains little, as not all of a step is in loops.
+constexpr std::uint32_t default_workers_max = 4;
+
+std::uint32_t default_workers() {
+    return std::clamp(std::thread::hardware_concurrency(), 1U, default_workers_max);
+}
+
 } // namespace
 
-Result<PlayerSession> open_player(const Context& context, const std::string& path) {
+void add_workers_option(CLI::App& verb, std::optional<std::uint32_t>& workers) {
+    verb.add_option("--workers",
+                    workers,
+                    "Threads that compute a step together, where the game lets them; default: one "
+                    "a processor, 4 at most")
+        ->transform(whole_number(1, WorkerPool::count_max));
+}
+
+Result<PlayerSession>
+open_player(const Context& context, const std::string& path, std::optional<std::uint32_t> workers) {
     auto recording = open_recording(context, path);
     if (!recording) {
         return fail(recording.error());
+    }
+    auto pool = WorkerPool::start(workers.value_or(default_workers()));
+    if (!pool && workers) {
+        return fail(pool.error());
+    }
+    if (pool) {
+        recording->simulation->set_workers(pool->get());
     }
     replay::PlayerOptions options;
     options.keyframes.side_file = found_side_file(path);
@@ -35,7 +61,10 @@ Result<PlayerSession> open_player(const Context& context, const std::string& pat
     if (player->build_differs()) {
         note_other_build(path);
     }
-    return PlayerSession{path, std::move(recording->simulation), std::move(*player)};
+    return PlayerSession{path,
+                         pool ? std::move(*pool) : nullptr,
+                         std::move(recording->simulation),
+                         std::move(*player)};
 }
 
 Result<void> seek(PlayerSession& session, std::uint64_t tick, std::string_view option) {

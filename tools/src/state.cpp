@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 namespace twinstep::tools {
 
@@ -16,10 +17,11 @@ namespace {
 struct StateOptions {
     std::string path;
     std::uint64_t at = 0;
+    std::optional<std::uint32_t> workers;
 };
 
 Exit show(Context& context, const StateOptions& options) {
-    auto session = open_player(context, options.path);
+    auto session = open_player(context, options.path, options.workers);
     if (!session) {
         return Context::refuse(session.error());
     }
@@ -58,6 +60,7 @@ void declare_state(CLI::App& app, Context& context, Action& action) {
     verb.add_option("--at", options->at, "Tick: the state before its inputs")
         ->required()
         ->transform(whole_number(0, UINT64_MAX));
+    add_workers_option(verb, options->workers);
     verb.callback(
         [&action, options] { action = [options](Context& c) { return show(c, *options); }; });
 }

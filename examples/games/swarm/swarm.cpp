@@ -79,11 +79,18 @@ void Swarm::reset(const Setup& setup) {
     enlist(units, setup.slots);
     cell_begin_.assign(cell_count() + 2, 0);
     bodies_.assign(units, {});
-    spots_.assign(units + swarm_near::spots_at_once, {});
+    choices_.assign(units, {});
+    ready_.assign(units / 64 + 1, 0);
+    near_x_.assign(units + swarm_near::spots_at_once, 0);
+    near_y_.assign(units + swarm_near::spots_at_once, 0);
+    near_owners_.assign(units + swarm_near::spots_at_once, 0);
+    near_indices_.assign(units + swarm_near::spots_at_once, 0);
     cells_.assign(units, 0);
     arrival_cells_.assign(squads_.size(), 0);
+    apart_.assign(squads_.size(), 0);
     presence_stride_ = (side_ + 63) / 64 + 2;
     presence_.assign(std::size_t{2} * setup.slots * presence_words(), 0);
+    bands_.assign(setup.slots * band_words(), 0);
     wounds_.assign(units, 0);
     slayers_.assign(units, nobody);
     sort_into_cells();
@@ -93,8 +100,8 @@ void Swarm::reset(const Setup& setup) {
 void Swarm::enlist(std::size_t units, std::uint16_t slots) {
     units_.assign(units, {});
     for (std::uint16_t slot = 0; slot < slots; ++slot) {
-        const std::size_t begin = units * slot / slots;
-        const std::size_t end = units * (slot + std::size_t{1}) / slots;
+        const std::size_t begin = slot == 0 ? 0 : end_of_army(slot - std::size_t{1});
+        const std::size_t end = end_of_army(slot);
         players_[slot].wave_ticks = wave_period_ticks + slot;
         for (std::size_t i = begin; i < end; ++i) {
             SwarmUnit& unit = units_[i];
@@ -111,11 +118,17 @@ void Swarm::step(const Step<Input>& step) {
             obey(static_cast<std::uint16_t>(slot), step.players[slot].input);
         }
     }
-    plan();
-    sort_into_cells();
-    look_around(step.tick);
-    steer();
-    walk_units();
+    // Fields and places do not know of each other.
+    step.workers.parallel_for(2, 1, [this](std::uint32_t part, std::uint32_t) {
+        part == 0 ? sort_into_cells() : plan();
+    });
+    measure_crowds();
+    step.workers.parallel_for(cell_begin_[cell_count()],
+                              units_per_part,
+                              [this, tick = step.tick](std::uint32_t begin, std::uint32_t end) {
+                                  decide(begin, end, tick);
+                              });
+    move_units();
     shoot(step.random);
     bury();
     reinforce(step.random);
@@ -129,19 +142,16 @@ void Swarm::reserve_frontier() {
     }
 }
 
-bool Swarm::sizes_differ(const Swarm& other) const {
-    return units_.size() != other.units_.size() || squads_.size() != other.squads_.size() ||
-           fields_.size() != other.fields_.size() || players_.size() != other.players_.size();
-}
-
-const char* Swarm::first_wrong_unit(const Swarm& fresh) const {
+const char* Swarm::first_wrong_unit() const {
     const auto width = static_cast<std::int32_t>(side_) * cell_size;
+    std::size_t owner = 0;
     for (std::size_t i = 0; i < units_.size(); ++i) {
         const SwarmUnit& unit = units_[i];
+        owner += i == end_of_army(owner) ? 1U : 0U;
         if (unit.kind >= unit_types.size()) {
             return "units.kind";
         }
-        if (unit.owner != fresh.units_[i].owner) {
+        if (unit.owner != owner) {
             return "units.owner";
         }
         if (unit.squad >= squads_per_player) {
@@ -164,11 +174,11 @@ const char* Swarm::first_wrong_unit(const Swarm& fresh) const {
     return nullptr;
 }
 
-const char* Swarm::first_wrong(const Swarm& fresh) const {
-    if (terrain_ != fresh.terrain_) {
+const char* Swarm::first_wrong(std::span<const std::uint8_t> map, const Sizes& sizes) const {
+    if (!std::equal(terrain_.begin(), terrain_.end(), map.begin(), map.end())) {
         return "terrain";
     }
-    if (sizes_differ(fresh)) {
+    if (sizes_of_tables() != sizes) {
         return "size of a table";
     }
     for (const SwarmSquad& squad : squads_) {
@@ -195,7 +205,7 @@ const char* Swarm::first_wrong(const Swarm& fresh) const {
             return "players.wave_ticks";
         }
     }
-    return first_wrong_unit(fresh);
+    return first_wrong_unit();
 }
 
 Swarm::Input Swarm::bot(Random& random, Tick tick, Slot slot) {

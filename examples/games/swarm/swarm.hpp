@@ -168,6 +168,7 @@ public:
     static const std::string_view source_digest;
 
     static constexpr std::uint32_t squads_per_player = 16;
+    static constexpr std::uint32_t squads_max = slots_max * squads_per_player;
     static constexpr std::uint32_t nobody = 0xFFFFFFFF;
     static constexpr std::int32_t cell_size = 1024; ///< Length units across one cell.
 
@@ -210,9 +211,10 @@ public:
     template <class Archive>
     void serialize(Archive& archive) {
         if constexpr (std::same_as<Archive, InArchive>) {
-            const Swarm fresh = *this;
+            const std::vector<std::uint8_t> map = terrain_;
+            const Sizes sizes = sizes_of_tables();
             walk(archive);
-            const char* wrong = archive.ok() ? first_wrong(fresh) : nullptr;
+            const char* wrong = archive.ok() ? first_wrong(map, sizes) : nullptr;
             if (wrong != nullptr) {
                 archive.reader().fail(SimErrc::malformed, wrong);
             }
@@ -225,27 +227,36 @@ public:
 private:
     /// Around the map of enemies, so that nobody looks beyond it.
     static constexpr std::uint32_t margin_cells = 6;
+    /// Of the map of enemies; a window lies in two bands at most.
+    static constexpr std::uint32_t rows_per_band = 16;
 
     struct Point {
         std::int32_t x = 0;
         std::int32_t y = 0;
     };
 
-    /// What the spatial hash holds of a unit.
+    /// What the spatial hash holds of a living unit: all that it chooses by.
     struct Body {
         std::int32_t x = 0;
         std::int32_t y = 0;
         std::uint32_t index = 0;
-        std::uint32_t owner = 0;
+        std::uint32_t target = nobody;
+        std::int16_t vx = 0;
+        std::int16_t vy = 0;
+        std::uint8_t owner = 0;
+        std::uint8_t kind = 0;
+        std::uint8_t squad = 0; ///< Of all squads.
+        std::uint8_t reached = 0;
     };
 
-    /// A search for the nearest enemy.
-    struct Hunt {
-        Point from;
-        std::uint32_t owner = 0;      ///< Everybody else is an enemy.
-        std::int32_t best = 0;        ///< Squared distance.
-        std::uint32_t found = nobody; ///< Unit.
-        std::uint32_t candidates = 0; ///< How many more are looked at.
+    /// What a unit is to do and be in this tick.
+    struct Choice {
+        std::int32_t x = 0;
+        std::int32_t y = 0;
+        std::uint32_t target = nobody;
+        std::int16_t vx = 0;
+        std::int16_t vy = 0;
+        std::uint8_t reached = 0;
     };
 
     /// The cells in sight of one in their middle.
@@ -258,13 +269,10 @@ private:
             rows{}; ///< Bit x of row y: enemies are there.
     };
 
-    /// Those who push the units of a cell.
+    /// Those around the units of a cell, in bodies_: three cells of each of three rows.
     struct Crowd {
         std::uint32_t cell = nobody;
-        std::uint32_t count = 0; ///< Filled up with spots that are far away.
-        std::uint32_t begin = 0; ///< In bodies_, of those in the row of the cell itself, ...
-        std::uint32_t end = 0;   ///< ... which somebody who finds no room is not among.
-        std::array<swarm_near::Spot, 64> spots{};
+        std::array<swarm_near::Range, 3> rows{};
     };
 
     /// Where a squad's field leads from a cell.
@@ -285,11 +293,21 @@ private:
     }
 
     void reserve_frontier();
-    const char* first_wrong(const Swarm& fresh) const;
-    const char* first_wrong_unit(const Swarm& fresh) const;
-    bool sizes_differ(const Swarm& other) const;
+    using Sizes = std::array<std::size_t, 4>;
+
+    Sizes sizes_of_tables() const {
+        return {units_.size(), squads_.size(), fields_.size(), players_.size()};
+    }
+
+    const char* first_wrong(std::span<const std::uint8_t> map, const Sizes& sizes) const;
+    const char* first_wrong_unit() const;
 
     std::size_t cell_count() const { return terrain_.size(); }
+
+    /// Of the units, the first one that is not of this slot or one before.
+    std::size_t end_of_army(std::size_t slot) const {
+        return units_.size() * (slot + 1) / players_.size();
+    }
 
     /// Requires a length on the map: it is not negative.
     static std::uint32_t cell_of(std::int32_t length) {
@@ -305,7 +323,17 @@ private:
         return std::size_t{presence_stride_} * (side_ + std::size_t{2} * margin_cells);
     }
 
+    /// Words of one player's bands.
+    std::size_t band_words() const {
+        const std::size_t rows = side_ + std::size_t{2} * margin_cells;
+        return presence_stride_ * ((rows + rows_per_band - 1) / rows_per_band);
+    }
+
     Point centre_of(std::uint32_t cell) const;
+
+    static std::uint32_t squad_of(const SwarmUnit& unit) {
+        return unit.owner * squads_per_player + unit.squad;
+    }
 
     bool has_exit(std::uint32_t cell, std::uint32_t direction) const {
         return (std::uint32_t{exits_[cell]} >> direction & 1U) != 0;
@@ -343,23 +371,36 @@ private:
     // Battle.
     void sort_into_cells();
     void count_heads();
+    void describe_bodies();
     void map_enemies();
-    void look_around(Tick tick);
-    void look_into(std::uint32_t cell, Hunt& hunt) const;
-    Window window_at(std::uint32_t cell, std::uint32_t owner) const;
-    void find_target(SwarmUnit& unit, const Window& window) const;
+    void move_units();
     bool in_reach(const SwarmUnit& unit, std::int64_t reach) const;
-    void steer();
-    Point wish(std::uint32_t body, std::uint32_t squad_index, Way& way);
-    Point follow(std::uint32_t body, std::uint32_t squad_index, Way& way);
-    void find_way(Way& way, const std::uint16_t* costs) const;
-    void gather(std::uint32_t cell, Crowd& crowd) const;
-    Point push(std::uint32_t body, const Crowd& crowd, std::int32_t apart) const;
-    void part(std::uint32_t body, std::int32_t reach, swarm_near::Push& push) const;
-    void walk_units();
     void shoot(Random& random);
     void bury();
     void reinforce(Random& random);
+
+    // What a unit chooses, which changes nothing but choices_.
+    static Point way_to(const Body& one, const SwarmUnit& other);
+    static bool within(Point way, std::int64_t reach);
+    void measure_crowds();
+    void decide(std::uint32_t begin, std::uint32_t end, Tick tick);
+    bool lost(const Body& one) const;
+    void look_around(std::uint32_t begin, std::uint32_t end, Tick tick);
+    static std::uint32_t columns_of(const std::uint64_t* row, std::uint32_t x);
+    bool enemies_about(const Body& one) const;
+    void look_from(const Body& one, Window& window) const;
+    std::uint32_t find_target(std::uint32_t body, const Window& window) const;
+    template <class Hunt>
+    std::uint32_t search(const Window& window, Hunt& hunt) const;
+    Point wish(const Body& one, Choice& choice, Way& way) const;
+    Point follow(const Body& one, Choice& choice, Way& way) const;
+    void find_way(Way& way, const std::uint16_t* costs) const;
+    void gather(std::uint32_t cell, Crowd& crowd) const;
+    void ask(std::uint32_t body, const Crowd& crowd, swarm_near::Ask& ask) const;
+    static Point share_of(const swarm_near::Push& push, std::int32_t reach);
+    void part(std::uint32_t body, std::int32_t reach, swarm_near::Push& push) const;
+    void keep_apart(std::uint32_t begin, std::uint32_t end);
+    void walk(std::uint32_t cell, Choice& choice) const;
 
     // The state.
     std::vector<std::uint8_t> terrain_;
@@ -377,15 +418,22 @@ private:
     std::vector<std::vector<std::uint32_t>> spawn_cells_;
 
     // Built anew in every step; here to keep the memory.
-    std::vector<std::uint32_t> cell_begin_;   ///< Of each cell in bodies_, and the end.
-    std::vector<Body> bodies_;                ///< The living by cell, then by index.
-    std::vector<swarm_near::Spot> spots_;     ///< Where they are, and some behind the last.
+    std::vector<std::uint32_t> cell_begin_; ///< Of each cell in bodies_, and the end.
+    std::vector<Body> bodies_;              ///< The living by cell, then by index.
+    std::vector<Choice> choices_;           ///< Theirs, at the same places.
+    std::vector<std::int16_t> near_x_;      ///< Where they are, and some behind the last.
+    std::vector<std::int16_t> near_y_;
+    std::vector<std::int16_t> near_owners_;
+    std::vector<std::uint32_t> near_indices_;
     std::vector<std::uint32_t> cells_;        ///< Of each unit.
     std::vector<std::int32_t> arrival_cells_; ///< How near a squad must come.
+    std::vector<std::int32_t> apart_;         ///< How far a squad's units keep away from others.
     /// For each player a map of the cells with its units, then of those with its enemies: a bit a
     /// cell, with a margin all around.
     std::vector<std::uint64_t> presence_;
     std::uint32_t presence_stride_ = 0; ///< Words of a row.
+    std::vector<std::uint64_t> bands_;  ///< The rows with enemies, many in one.
+    std::vector<std::uint64_t> ready_;  ///< Bit i: unit i has somebody to shoot at and may.
     std::vector<std::int32_t> wounds_;
     std::vector<std::uint32_t> slayers_;
 };

@@ -94,6 +94,8 @@ bool Swarm::begin_job() {
 // Shortest-path forest with topological ordering", CACM 12(11), 1969.
 std::uint32_t Swarm::grow_field(std::uint32_t budget) {
     std::uint16_t* const costs = fields_.data() + planner_.job * cell_count();
+    const std::uint8_t* const terrain = terrain_.data();
+    const std::array<std::uint32_t, 8> offsets = offsets_;
     std::uint32_t empty = 0;
     while (budget > 0) {
         std::vector<std::uint32_t>& bucket =
@@ -113,16 +115,18 @@ std::uint32_t Swarm::grow_field(std::uint32_t budget) {
         const std::uint32_t cell = bucket.back();
         bucket.pop_back();
         --budget;
-        if (costs[cell] != planner_.distance) {
+        const std::uint32_t distance = planner_.distance;
+        if (costs[cell] != distance) {
             continue; // A cheaper way here was found after this entry was made.
         }
+        const std::uint32_t exits = exits_[cell];
         for (std::uint32_t d = 0; d < directions.size(); ++d) {
-            if (!has_exit(cell, d)) {
+            if ((exits >> d & 1U) == 0) {
                 continue;
             }
-            const std::uint32_t next = neighbour(cell, d);
-            const std::uint32_t step = (d % 2 == 0 ? 2U : 3U) * (terrain_[next] == rough ? 2U : 1U);
-            const std::uint32_t cost = planner_.distance + step;
+            const std::uint32_t next = cell + offsets[d];
+            const std::uint32_t step = (2U + d % 2) << (terrain[next] == rough ? 1U : 0U);
+            const std::uint32_t cost = distance + step;
             if (cost < costs[next]) {
                 costs[next] = static_cast<std::uint16_t>(cost);
                 planner_.frontier[cost % frontier_buckets].push_back(next);

@@ -6,6 +6,7 @@
 #include "twinstep/sim/random.hpp"
 #include "twinstep/sim/simulation.hpp"
 #include "twinstep/sim/snapshot.hpp"
+#include "twinstep/sim/workers.hpp"
 
 #include <concepts>
 #include <memory>
@@ -37,7 +38,8 @@ struct Step {
     Tick tick;
     std::span<const PlayerInput<Input>> players; ///< One a slot.
     std::span<const StepEvent> events;
-    Random& random; ///< Fresh at every tick, keyed by seed and tick; its draws are counted.
+    Random& random;   ///< Fresh at every tick, keyed by seed and tick; its draws are counted.
+    Workers& workers; ///< For loops whose parts do not depend on each other.
 };
 
 /// What a game's class provides. `reset`, `check` and a loading `serialize` may throw: that refuses

@@ -6,6 +6,7 @@
 #include "twinstep/sim/frame.hpp"
 #include "twinstep/sim/result.hpp"
 #include "twinstep/sim/types.hpp"
+#include "twinstep/sim/workers.hpp"
 
 #include <cstdint>
 #include <map>
@@ -85,11 +86,23 @@ public:
     /// Shows one slot's encoded input as a named tree. Errors: what the bytes are wrong in.
     virtual Result<void> visit_input(ByteView input, FieldVisitor& visitor) const = 0;
 
-    /// Another simulation of the same kind, not yet reset.
+    /// Another simulation of the same kind, not yet reset, without the workers of this one.
     virtual std::unique_ptr<Simulation> make_another() const = 0;
+
+    /// Who takes the parts of a step's loops from now on: the caller alone if null. They must stay
+    /// until others are set, and the outcome does not depend on them.
+    void set_workers(Workers* workers) noexcept {
+        workers_ = workers != nullptr ? workers : &alone_;
+    }
+
+    Workers& workers() const noexcept { return *workers_; }
 
 protected:
     Simulation() = default;
+
+private:
+    SerialWorkers alone_;
+    Workers* workers_ = &alone_;
 };
 
 /// The hashes of a snapshot's bytes; equal to what hash() said when it was saved, on every machine.

@@ -192,7 +192,7 @@ template <Game G>
 void GameSimulation<G>::step() {
     TWINSTEP_ASSERT(prepared_);
     Random random(draws_.seed, tick_);
-    const Step<Input> view{tick_, players_, events_, random};
+    const Step<Input> view{tick_, players_, events_, random, workers()};
     game_->step(view);
     draws_.count += random.draws();
     tick_ = tick_ + 1;
