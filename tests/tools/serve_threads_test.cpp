@@ -40,7 +40,7 @@ Bytes encoded_tick(std::uint64_t tick) {
 
 /// Takes results until `done` says so, for ten seconds at most.
 template <class Done>
-std::vector<WorkDone> take_until(Workers& workers, Done done) {
+std::vector<WorkDone> take_until(tools::Workers& workers, Done done) {
     std::vector<WorkDone> taken;
     const net::Micros end = net::monotonic_now() + net::seconds(10);
     while (!done(taken) && net::monotonic_now() < end) {
@@ -93,7 +93,7 @@ private:
 TEST_CASE("matches are simulated beside their owner, each in order", "[tools][serve]") {
     constexpr std::uint64_t ticks = 200;
     std::atomic<int> wakes = 0;
-    Workers workers(2, [&wakes] { ++wakes; });
+    tools::Workers workers(2, [&wakes] { ++wakes; });
     for (const net::MatchId match : {1U, 2U, 3U}) {
         workers.add(match, std::make_unique<SimulatedMatch>(toy()));
     }
@@ -137,7 +137,7 @@ TEST_CASE("matches are simulated beside their owner, each in order", "[tools][se
 }
 
 TEST_CASE("a tick that cannot be simulated fails its match and no other", "[tools][serve]") {
-    Workers workers(1, [] {});
+    tools::Workers workers(1, [] {});
     workers.add(1, std::make_unique<SimulatedMatch>(toy()));
     workers.add(2, std::make_unique<SimulatedMatch>(toy()));
     REQUIRE(workers.push(1, encoded_tick(5)));
@@ -151,7 +151,7 @@ TEST_CASE("a tick that cannot be simulated fails its match and no other", "[tool
 
 TEST_CASE("hashes that nobody reads are not carried to the owner", "[tools][serve]") {
     const bool wanted = GENERATE(false, true);
-    Workers workers(1, [] {});
+    tools::Workers workers(1, [] {});
     SimulatedMatch::Options options;
     options.wants_hashes = wanted;
     workers.add(1, std::make_unique<SimulatedMatch>(toy(), std::move(options)));
@@ -174,15 +174,15 @@ TEST_CASE("hashes that nobody reads are not carried to the owner", "[tools][serv
 
 TEST_CASE("a simulation that hangs is seen, its queue is bounded", "[tools][serve]") {
     gate_open = false;
-    Workers workers(1, [] {});
+    tools::Workers workers(1, [] {});
     auto simulation = make_simulation<GatedGame>();
     REQUIRE(simulation->reset({1, 2, {}}));
     workers.add(1, std::make_unique<SimulatedMatch>(std::move(simulation)));
     std::size_t taken = 0;
-    while (taken <= Workers::frames_waiting_max && workers.push(1, encoded_tick(taken))) {
+    while (taken <= tools::Workers::frames_waiting_max && workers.push(1, encoded_tick(taken))) {
         ++taken;
     }
-    CHECK(taken == Workers::frames_waiting_max);
+    CHECK(taken == tools::Workers::frames_waiting_max);
     const net::Micros end = net::monotonic_now() + net::seconds(10);
     while (workers.heartbeat_age(net::monotonic_now()) < net::milliseconds(500) &&
            net::monotonic_now() < end) {
