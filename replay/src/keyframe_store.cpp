@@ -33,7 +33,9 @@ void KeyframeStore::add(Tick tick, const Hash128& state, ByteView snapshot, Tick
     if (snapshot.size() > budget_bytes_) {
         return;
     }
-    entries_.emplace(tick, Entry{state, Bytes(snapshot.begin(), snapshot.end())});
+    Bytes bytes = std::move(spare_);
+    bytes.assign(snapshot.begin(), snapshot.end());
+    entries_.emplace(tick, Entry{state, std::move(bytes)});
     bytes_ += snapshot.size();
     thin(current);
 }
@@ -51,6 +53,7 @@ void KeyframeStore::drop(Tick tick) {
 
 void KeyframeStore::erase(Entries::iterator entry) {
     bytes_ -= entry->second.snapshot.size();
+    spare_ = std::move(entry->second.snapshot);
     entries_.erase(entry);
 }
 

@@ -55,7 +55,7 @@ inline constexpr std::uint32_t wave_period_ticks = 80;
 inline constexpr std::uint32_t wave_share = 8; ///< A wave brings back up to 1/8 of an army.
 inline constexpr std::uint32_t units_per_spawn_cell = 2;
 /// What one worker takes at a time. Says nothing of the outcome.
-inline constexpr std::uint32_t units_per_part = 256;
+inline constexpr std::uint32_t units_per_part = 1024;
 inline constexpr std::uint32_t units_at_once = 64; ///< Of these, in the innermost loops.
 inline constexpr std::uint16_t unreached = 0xFFFF; ///< Cost of a cell a field has not come to.
 inline constexpr std::uint32_t frontier_buckets = 8;

@@ -181,6 +181,7 @@ public:
 
     void clear() {
         entries_.clear();
+        spare_ = {};
         bytes_ = 0;
     }
 
@@ -195,6 +196,7 @@ private:
     std::uint64_t budget_bytes_;
     std::uint64_t bytes_ = 0;
     Entries entries_;
+    Bytes spare_; ///< Memory of the last one that was dropped.
 };
 
 struct AddKeyframesOptions {
