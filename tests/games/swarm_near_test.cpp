@@ -197,12 +197,18 @@ TEST_CASE("the fast hunt finds whom the plain one finds", "[swarm][near][propert
         CAPTURE(i, crowd.count, owner, reach, enough);
         const std::uint32_t expected =
             hunted(Hunt(crowd.spots(), crowd.middle, owner, reach, UINT32_MAX), ranges, enough);
-        FastHunt fast(crowd.spots(), crowd.middle, owner, reach);
-        REQUIRE(hunted(fast, ranges, enough) == expected);
-        for (const Range& range : ranges) {
-            fast.look_at(range);
+        const auto hunt = [&](std::uint32_t candidates) {
+            return FastHunt(crowd.spots(), crowd.middle, owner, reach, candidates);
+        };
+        REQUIRE(hunted(hunt(seen), ranges, enough) == expected);
+        // One too few is noticed, just as many are not too many.
+        for (const std::uint32_t candidates : {seen, seen - 1, std::uint32_t{0}}) {
+            FastHunt fast = hunt(candidates);
+            for (const Range& range : ranges) {
+                fast.look_at(range);
+            }
+            REQUIRE((seen == 0 || fast.too_many() == (candidates < seen)));
         }
-        REQUIRE(fast.seen() == seen);
         nobody += expected == Hunt::nobody ? 1U : 0U;
     }
     CHECK(nobody > 1000);

@@ -165,10 +165,9 @@ std::uint32_t Swarm::find_target(std::uint32_t body, const Window& window) const
         near_x_.data(), near_y_.data(), near_owners_.data(), near_indices_.data()};
     const swarm_near::Spot from{near_x_[body], near_y_[body]};
 #if defined(__SSE2__) || defined(_M_X64)
-    swarm_near::FastHunt fast(spots, from, bodies_[body].owner, sight * sight);
+    swarm_near::FastHunt fast(spots, from, bodies_[body].owner, sight * sight, candidates_max);
     const std::uint32_t found = search(window, fast);
-    // Who looks at few does not have to count them.
-    if (fast.seen() <= candidates_max) {
+    if (!fast.too_many()) {
         return found;
     }
 #endif

@@ -94,8 +94,8 @@ public:
         , best_(rank(reach, nobody)) {}
 
     void look_at(Range range) {
-        for (std::uint32_t i = range.begin; i < range.end; ++i) {
-            if (spots_.owners[i] == owner_ || candidates_ == 0) {
+        for (std::uint32_t i = range.begin; i < range.end && candidates_ != 0; ++i) {
+            if (spots_.owners[i] == owner_) {
                 continue;
             }
             --candidates_;

@@ -25,7 +25,7 @@ __m128i load(const T* from) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
 
-/// All bits of the first `count` of eight.
+/// All bits of the first `count` of eight; `count` is below 2^15.
 inline __m128i first_lanes(std::uint32_t count) {
     const __m128i limit = _mm_set1_epi16(static_cast<std::int16_t>(count));
     return _mm_cmpgt_epi16(limit, _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7));
@@ -164,11 +164,16 @@ push_avx2(const Spots& spots, const Ask* asks, std::uint32_t count, Push* pushes
 
 #endif
 
-/// The search of Hunt, eight at a time, with no end to how many are looked at.
+/// The search of Hunt, eight at a time, among so few that their number does not matter.
 class FastHunt {
 public:
-    FastHunt(const Spots& spots, Spot from, std::int16_t owner, std::int32_t reach)
+    FastHunt(const Spots& spots,
+             Spot from,
+             std::int16_t owner,
+             std::int32_t reach,
+             std::uint32_t candidates)
         : spots_(spots)
+        , left_(candidates)
         , from_x_(_mm_set1_epi16(from.x))
         , from_y_(_mm_set1_epi16(from.y))
         , owner_(_mm_set1_epi16(owner))
@@ -176,6 +181,11 @@ public:
         , found_(_mm_set1_epi32(none)) {}
 
     void look_at(Range range) {
+        too_many_ = too_many_ || range.end - range.begin > left_;
+        if (too_many_) {
+            return;
+        }
+        left_ -= range.end - range.begin;
         for (std::uint32_t i = range.begin; i < range.end; i += 8) {
             const __m128i x = _mm_sub_epi16(from_x_, load(spots_.x + i));
             const __m128i y = _mm_sub_epi16(from_y_, load(spots_.y + i));
@@ -188,7 +198,6 @@ public:
                     _mm_unpackhi_epi16(enemies, enemies),
                     load(spots_.indices + i + 4));
         }
-        seen_ += range.end - range.begin;
     }
 
     bool found_within(std::int32_t reach) const {
@@ -208,8 +217,8 @@ public:
         return index == static_cast<std::uint32_t>(none) ? Hunt::nobody : index;
     }
 
-    /// At how many was looked, friends among them.
-    std::uint32_t seen() const { return seen_; }
+    /// True if there were more than `candidates`, friends among them: what was found means nothing.
+    bool too_many() const { return too_many_; }
 
 private:
     /// In `found_`: above every index.
@@ -230,12 +239,13 @@ private:
     }
 
     Spots spots_;
+    std::uint32_t left_;
+    bool too_many_ = false;
     __m128i from_x_;
     __m128i from_y_;
     __m128i owner_;
     __m128i best_;  ///< Squared distances.
     __m128i found_; ///< Their units.
-    std::uint32_t seen_ = 0;
 };
 
 } // namespace twinstep::games::swarm_near
