@@ -100,8 +100,8 @@ void Swarm::reset(const Setup& setup) {
 void Swarm::enlist(std::size_t units, std::uint16_t slots) {
     units_.assign(units, {});
     for (std::uint16_t slot = 0; slot < slots; ++slot) {
-        const std::size_t begin = slot == 0 ? 0 : end_of_army(slot - std::size_t{1});
-        const std::size_t end = end_of_army(slot);
+        const std::size_t begin = army_begin(slot);
+        const std::size_t end = army_begin(slot + std::size_t{1});
         players_[slot].wave_ticks = wave_period_ticks + slot;
         for (std::size_t i = begin; i < end; ++i) {
             SwarmUnit& unit = units_[i];
@@ -147,7 +147,7 @@ const char* Swarm::first_wrong_unit() const {
     std::size_t owner = 0;
     for (std::size_t i = 0; i < units_.size(); ++i) {
         const SwarmUnit& unit = units_[i];
-        owner += i == end_of_army(owner) ? 1U : 0U;
+        owner += i == army_begin(owner + 1) ? 1U : 0U;
         if (unit.kind >= unit_types.size()) {
             return "units.kind";
         }
@@ -174,8 +174,8 @@ const char* Swarm::first_wrong_unit() const {
     return nullptr;
 }
 
-const char* Swarm::first_wrong(std::span<const std::uint8_t> map, const Sizes& sizes) const {
-    if (!std::equal(terrain_.begin(), terrain_.end(), map.begin(), map.end())) {
+const char* Swarm::first_wrong(const std::vector<std::uint8_t>& map, const Sizes& sizes) const {
+    if (terrain_ != map) {
         return "terrain";
     }
     if (sizes_of_tables() != sizes) {

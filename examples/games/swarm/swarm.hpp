@@ -299,14 +299,19 @@ private:
         return {units_.size(), squads_.size(), fields_.size(), players_.size()};
     }
 
-    const char* first_wrong(std::span<const std::uint8_t> map, const Sizes& sizes) const;
+    const char* first_wrong(const std::vector<std::uint8_t>& map, const Sizes& sizes) const;
     const char* first_wrong_unit() const;
 
     std::size_t cell_count() const { return terrain_.size(); }
 
-    /// Of the units, the first one that is not of this slot or one before.
-    std::size_t end_of_army(std::size_t slot) const {
-        return units_.size() * (slot + 1) / players_.size();
+    /// The first unit of a slot; of the slot behind the last, the number of units.
+    std::size_t army_begin(std::size_t slot) const {
+        return units_.size() * slot / players_.size();
+    }
+
+    /// What the living look like to those around them; see sort_into_cells.
+    swarm_near::Spots spots() const {
+        return {near_x_.data(), near_y_.data(), near_owners_.data(), near_indices_.data()};
     }
 
     /// Requires a length on the map: it is not negative.

@@ -227,8 +227,8 @@ void Swarm::reinforce(Random& random) {
             continue;
         }
         player.wave_ticks = wave_period_ticks;
-        const std::size_t begin = slot == 0 ? 0 : end_of_army(slot - 1);
-        const std::size_t end = end_of_army(slot);
+        const std::size_t begin = army_begin(slot);
+        const std::size_t end = army_begin(slot + 1);
         const auto wave = static_cast<std::uint32_t>((end - begin) / wave_share + 1);
         std::uint32_t came = 0;
         for (std::size_t i = begin; i < end && came < wave; ++i) {

@@ -161,17 +161,15 @@ std::uint32_t Swarm::search(const Window& window, Hunt& hunt) const {
 
 std::uint32_t Swarm::find_target(std::uint32_t body, const Window& window) const {
     constexpr std::int32_t sight = std::int32_t{sight_cells} * cell_size;
-    const swarm_near::Spots spots{
-        near_x_.data(), near_y_.data(), near_owners_.data(), near_indices_.data()};
     const swarm_near::Spot from{near_x_[body], near_y_[body]};
 #if defined(__SSE2__) || defined(_M_X64)
-    swarm_near::FastHunt fast(spots, from, bodies_[body].owner, sight * sight, candidates_max);
+    swarm_near::FastHunt fast(spots(), from, bodies_[body].owner, sight * sight, candidates_max);
     const std::uint32_t found = search(window, fast);
     if (!fast.too_many()) {
         return found;
     }
 #endif
-    swarm_near::Hunt careful(spots, from, bodies_[body].owner, sight * sight, candidates_max);
+    swarm_near::Hunt careful(spots(), from, bodies_[body].owner, sight * sight, candidates_max);
     return search(window, careful);
 }
 
@@ -336,8 +334,6 @@ void Swarm::walk(std::uint32_t cell, Choice& choice) const {
 }
 
 void Swarm::keep_apart(std::uint32_t begin, std::uint32_t end) {
-    const swarm_near::Spots spots{
-        near_x_.data(), near_y_.data(), near_owners_.data(), near_indices_.data()};
     std::array<swarm_near::Ask, units_at_once> asks;
     std::array<swarm_near::Push, units_at_once> pushes;
     std::array<std::uint32_t, units_at_once>
@@ -354,7 +350,7 @@ void Swarm::keep_apart(std::uint32_t begin, std::uint32_t end) {
             ask(begin + i, crowd, asks[i]);
             itself[i] = begin + i < crowd.rows[1].end ? 1 : 0;
         }
-        swarm_near::push(spots, asks.data(), count, pushes.data());
+        swarm_near::push(spots(), asks.data(), count, pushes.data());
         for (std::uint32_t i = 0; i < count; ++i) {
             if (pushes[i].here > itself[i]) {
                 part(begin + i, asks[i].reach, pushes[i]);
