@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The validators of options.
+// The validators of options, and a default that several have.
 #include "options.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
+#include <thread>
 
 namespace twinstep::tools {
 
@@ -21,6 +23,11 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
         return {};
     };
     return CLI::Validator(check, "");
+}
+
+std::uint32_t default_workers() {
+    constexpr std::uint32_t workers_max = 4;
+    return std::clamp(std::thread::hardware_concurrency(), 1U, workers_max);
 }
 
 CLI::Validator number(double low, double high) {

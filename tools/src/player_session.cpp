@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
 #include <utility>
 
 namespace twinstep::tools {
@@ -19,13 +17,6 @@ std::string problem_line(const replay::KeyframeProblem& problem) {
     const std::string which =
         problem.tick ? fmt::format("keyframe of tick {}", problem.tick->value) : "keyframe";
     return fmt::format("{} not used: {}", which, to_string(problem.error));
-}
-
-/// More than that gains little, as not all of a step is in loops.
-constexpr std::uint32_t default_workers_max = 4;
-
-std::uint32_t default_workers() {
-    return std::clamp(std::thread::hardware_concurrency(), 1U, default_workers_max);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 // Puts the layers of the server's settings together and checks them as a whole.
 #include "serve_settings.hpp"
 
+#include "options.hpp"
 #include "serve_setting_texts.hpp"
 
 #include "twinstep/net/crypto.hpp"
@@ -10,8 +11,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
 #include <utility>
 
 namespace twinstep::tools {
@@ -131,7 +130,7 @@ void fill_derived_defaults(SettingTexts& texts) {
                    : std::vector<std::string>{"127.0.0.1:7777", "[::1]:7777"});
     derive("players", {texts.at("slots").values.back()});
     derive("authority", {texts.contains("game") ? "sim" : "relay"});
-    derive("workers", {std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, 4U))});
+    derive("workers", {std::to_string(default_workers())});
     if (!texts.contains("game")) {
         derive("tick-rate", {"60"});
     }
