@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace twinstep;
 using namespace twinstep::replay;
@@ -30,11 +31,48 @@ private:
     std::atomic<std::uint64_t>& begun_;
 };
 
-[[noreturn]] void record_until_killed(const std::string& path, std::atomic<std::uint64_t>& begun) {
+/// A file on a disk that needs 20 ms for each write after the head, longer than a child lives.
+class SlowFile final : public FileSink {
+public:
+    explicit SlowFile(std::unique_ptr<FileSink> file)
+        : file_(std::move(file)) {}
+
+    std::size_t write(ByteView bytes, std::error_code& error) override {
+        if (!std::exchange(is_head_, false)) {
+            ::usleep(20'000);
+        }
+        return file_->write(bytes, error);
+    }
+
+    std::error_code truncate(std::uint64_t size) override { return file_->truncate(size); }
+
+    std::error_code sync() override { return file_->sync(); }
+
+    std::error_code close() override { return file_->close(); }
+
+private:
+    std::unique_ptr<FileSink> file_;
+    bool is_head_ = true;
+};
+
+enum class Disk : std::uint8_t { as_it_is, slow };
+
+Result<Recorder> record(const std::string& path, Simulation& simulation, Disk disk) {
+    if (disk == Disk::as_it_is) {
+        return Recorder::create(path, simulation);
+    }
+    RecorderOptions options;
+    options.when_full = WhenFull::wait; // Nothing may be lost, however fast the child is.
+    auto file = std::make_unique<SlowFile>(std::move(*create_file(path)));
+    return Recorder::create(std::move(file), path, simulation, options);
+}
+
+[[noreturn]] void
+record_until_killed(const std::string& path, Disk disk, std::atomic<std::uint64_t>& begun) {
     auto simulation = toy_simulation(2);
     ToySource source(2);
     Driver driver(*simulation, source);
-    auto recorder = Recorder::create(path, *simulation);
+    auto recorder = record(path, *simulation, disk);
     if (!recorder) {
         ::_exit(1);
     }
@@ -57,14 +95,16 @@ TEST_CASE("a recorder that is killed has every tick whose step had begun", "[rep
     auto* begun = new (shared) std::atomic<std::uint64_t>(0);
     constexpr int kills = 1000;
     std::uint64_t ticks_seen = 0;
+    int slow_kills = 0;
     int without_journal = 0;
     for (int i = 0; i < kills; ++i) {
         begun->store(0);
+        const Disk disk = i % 2 == 0 ? Disk::as_it_is : Disk::slow;
         const std::string path = directory.file(std::to_string(i) + ".twin");
         const ::pid_t child = ::fork();
         REQUIRE(child >= 0);
         if (child == 0) {
-            record_until_killed(path, *begun);
+            record_until_killed(path, disk, *begun);
         }
         int early = 0;
         while (begun->load() == 0) {
@@ -87,12 +127,17 @@ TEST_CASE("a recorder that is killed has every tick whose step had begun", "[rep
         REQUIRE_FALSE(report->divergence);
         REQUIRE(report->hashes_checked >= report->ticks);
         ticks_seen += summary->ticks;
-        without_journal += std::filesystem::file_size(path) < summary->bytes ? 1 : 0;
+        if (disk == Disk::slow) {
+            ++slow_kills;
+            without_journal += std::filesystem::file_size(path) < summary->bytes ? 1 : 0;
+        }
         for (const auto& entry : std::filesystem::directory_iterator(directory.file(""))) {
             std::filesystem::remove(entry.path());
         }
     }
     CHECK(ticks_seen > kills);
-    CHECK(without_journal > kills / 2); // Or the journal was not needed and not tested.
+    // Or the journal was not needed and not tested. On a fast disk it depends on how busy the
+    // machine is whether the file has everything when its writer dies.
+    CHECK(without_journal > slow_kills * 9 / 10);
     ::munmap(shared, 4096);
 }
