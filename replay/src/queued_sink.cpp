@@ -126,8 +126,12 @@ std::error_code QueuedSink::truncate(std::uint64_t size) {
 
 std::error_code QueuedSink::sync() {
     if (fork_count() == forks_) {
-        sync_end_.store(journal_.written(), std::memory_order_release);
-        wake();
+        // One order of all threads for these two and what gather() does with them: either this
+        // sees that the thread has given up looking, or the thread sees what is asked for.
+        sync_end_.store(journal_.written(), std::memory_order_seq_cst);
+        if (!looking_.load(std::memory_order_seq_cst)) {
+            wake();
+        }
     }
     return {};
 }
@@ -186,7 +190,9 @@ std::error_code QueuedSink::close() {
 void QueuedSink::run() {
     while (true) {
         const bool last = gather();
+        const std::uint64_t before = journal_.drained();
         const bool good = carry();
+        looks_in_vain_ = journal_.drained() == before ? looks_in_vain_ + 1 : 0;
         {
             // Under the lock, or who has just found no room would miss it.
             const std::lock_guard lock(meeting_->mutex);
@@ -202,7 +208,9 @@ void QueuedSink::run() {
 /// Waits until there is work or records have gathered for long enough; true when closing.
 bool QueuedSink::gather() {
     std::unique_lock lock(meeting_->mutex);
-    meeting_->wake.wait_for(lock, options_.gather_time, [this] {
+    const bool looks = options_.look_time.count() > 0 && looks_in_vain_ < options_.looks_max;
+    looking_.store(looks, std::memory_order_seq_cst);
+    meeting_->wake.wait_for(lock, looks ? options_.look_time : options_.gather_time, [this] {
         // Before every look, not only the first: who wakes it clears the flag, also for work that
         // was done already, after which it waits again.
         sleeping_.exchange(true, std::memory_order_acq_rel);

@@ -31,6 +31,11 @@ public:
         /// survive a kill all the same; what a shorter time would gain is only how far a copy of
         /// the file alone lags behind.
         std::chrono::milliseconds gather_time{10};
+        /// How often the thread looks by itself for a sync that was asked for, so that nobody has
+        /// to wake it, which is a call of the system; 0: each sync wakes it.
+        std::chrono::milliseconds look_time{0};
+        /// Looks in vain after which it sleeps until it is woken.
+        int looks_max = 1000;
     };
 
     QueuedSink(std::unique_ptr<FileSink> target, Journal journal, const Options& options);
@@ -42,7 +47,8 @@ public:
     std::size_t write(ByteView bytes, std::error_code& error) override;
     /// Does nothing after the first write: the thread cuts the target back by itself.
     std::error_code truncate(std::uint64_t size) override;
-    /// Has what was written so far carried on at once and then synced; does not wait for either.
+    /// Has what was written so far carried on and then synced, at once or when the thread looks
+    /// next; does not wait for either.
     std::error_code sync() override;
     /// Waits until everything has arrived and is synced. Errors: the target's.
     std::error_code close() override;
@@ -83,7 +89,9 @@ private:
     bool kicked_ = false;
     std::atomic<bool> failed_{false};
     std::atomic<bool> sleeping_{false};      ///< The thread has looked for work or is about to.
+    std::atomic<bool> looking_{false};       ///< It will look for syncs by itself.
     std::atomic<std::uint64_t> sync_end_{0}; ///< Offset up to which a sync was asked for.
+    int looks_in_vain_ = 0;
     std::uint64_t head_bytes_ = 0;
     std::uint64_t synced_end_ = 0;
     std::uint64_t checked_free_at_ = 0;

@@ -12,6 +12,7 @@
 #include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/snapshot.hpp"
 
+#include <chrono>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -191,10 +192,11 @@ Result<Recorder> Recorder::create(std::unique_ptr<FileSink> file,
     std::string journal_file;
     if (journal) {
         journal_file = journal->path();
-        sink = std::make_unique<QueuedSink>(
-            std::move(sink),
-            std::move(*journal),
-            QueuedSink::Options{options.when_full, options.free_bytes_min});
+        QueuedSink::Options queue{options.when_full, options.free_bytes_min};
+        if (options.durability == Durability::tick) {
+            queue.look_time = std::chrono::milliseconds(1);
+        }
+        sink = std::make_unique<QueuedSink>(std::move(sink), std::move(*journal), queue);
     }
     Result<Recorder> recorder = start(std::move(sink), *head, simulation, options);
     if (!recorder) {

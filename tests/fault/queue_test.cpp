@@ -379,6 +379,43 @@ TEST_CASE("no sync waits for the end of the queue's sleep", "[replay][fault]") {
     }
 }
 
+TEST_CASE("a thread that looks for syncs by itself is not woken for them", "[replay][fault]") {
+    SleepyQueue queue({.gather_time = an_hour, .look_time = an_hour});
+    // The first may come before the thread has begun to wait.
+    const Deadline deadline;
+    while (queue.counts.bytes == queue.written) {
+        REQUIRE_FALSE(deadline.is_over());
+        queue.write(Bytes(40, std::byte{7}));
+        REQUIRE_FALSE(queue.sink.sync());
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    REQUIRE_FALSE(queue.sink.close());
+    CHECK(queue.counts.synced_bytes == queue.written);
+}
+
+TEST_CASE("a thread that has looked in vain for long sleeps until a sync wakes it",
+          "[replay][fault]") {
+    SleepyQueue queue(
+        {.gather_time = an_hour, .look_time = std::chrono::milliseconds(1), .looks_max = 2});
+    TWINSTEP_SHOW_SEED();
+    TestRandom random;
+    const Bytes record(40, std::byte{7});
+    for (int i = 0; i < 500; ++i) {
+        queue.write(record);
+        REQUIRE_FALSE(queue.sink.sync());
+        REQUIRE(arrives(queue.counts.synced_bytes, queue.written));
+        // It falls asleep some 3 ms from now; the next sync comes anywhere around that.
+        std::this_thread::sleep_for(std::chrono::microseconds(random.below(6000)));
+    }
+    // While it looks, it carries on what it finds, asked for or not.
+    const Deadline deadline;
+    while (queue.counts.bytes == queue.written) {
+        REQUIRE_FALSE(deadline.is_over());
+        queue.write(record);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+}
+
 TEST_CASE("a queue that is half full is carried on before its sleep ends", "[replay][fault]") {
     SleepyQueue queue;
     const Bytes record(1000, std::byte{7});
