@@ -18,6 +18,10 @@ namespace {
 
 constexpr std::size_t problems_max = 64;
 
+std::string side_file_name(const KeyframedOptions& options) {
+    return options.side_file.empty() ? "side file" : options.side_file;
+}
+
 /// Collects the keyframes of a stream of parts and tells what is wrong with the others.
 class KeyframeCollector {
 public:
@@ -129,9 +133,7 @@ Result<void> KeyframeIndex::index(Reader& reader, std::uint64_t state_bytes_max)
     return {};
 }
 
-void KeyframeIndex::index_side_file(const KeyframedOptions& options, const SessionId& session) {
-    const std::string name =
-        options.side_file.empty() ? std::string("side file") : options.side_file;
+void KeyframeIndex::open_side_file(const KeyframedOptions& options, const SessionId& session) {
     std::unique_ptr<Input> input;
     if (!options.side_file.empty()) {
         Result<std::unique_ptr<Input>> opened = open_input(options.side_file);
@@ -147,10 +149,17 @@ void KeyframeIndex::index_side_file(const KeyframedOptions& options, const Sessi
     }
     Result<SideFileReader> opened = SideFileReader::open(std::move(input), session);
     if (!opened) {
-        note({}, std::move(opened.error()).in(name));
+        note({}, std::move(opened.error()).in(side_file_name(options)));
         return;
     }
     side = std::move(*opened);
+}
+
+void KeyframeIndex::index_side_file(const KeyframedOptions& options) {
+    if (!side) {
+        return;
+    }
+    const std::string name = side_file_name(options);
     KeyframeCollector collector(options.state_bytes_max);
     while (true) {
         IndexedKeyframe here;

@@ -29,8 +29,8 @@ struct IndexedKeyframe {
     bool refused = false;
 };
 
-/// Made by one pass over each file. What is wrong with a keyframe is noted, never an error.
-struct KeyframeIndex {
+/// What is known after one pass over each file.
+struct KeyframePlaces {
     ChunkPlace start;
     Tick end;
     FileState state = FileState::open;
@@ -38,15 +38,21 @@ struct KeyframeIndex {
     std::vector<IndexedChunk> chunks;
     std::vector<IndexedKeyframe> keyframes;
     std::vector<KeyframeInfo> infos; ///< Of the keyframes, once they are arranged.
-    std::optional<SideFileReader> side;
     std::vector<KeyframeProblem> problems;
     std::uint64_t problems_left_out = 0;
+};
+
+/// Makes that pass. What is wrong with a keyframe is noted, never an error.
+struct KeyframeIndex : KeyframePlaces {
+    std::optional<SideFileReader> side;
 
     void note(std::optional<Tick> tick, Error error);
 
     /// Requires a reader that has not read a record. Errors: the reader's.
     Result<void> index(Reader& reader, std::uint64_t state_bytes_max);
-    void index_side_file(const KeyframedOptions& options, const SessionId& session);
+    /// Opens the side file, if there is one that can be opened; else its reader stays empty.
+    void open_side_file(const KeyframedOptions& options, const SessionId& session);
+    void index_side_file(const KeyframedOptions& options);
     /// Puts the keyframes of both files in the order of ticks. Called last.
     void arrange();
 

@@ -180,12 +180,30 @@ Result<KeyframedRecording> KeyframedRecording::open(Reader reader,
     if (auto indexed = impl->index(recorded, options.state_bytes_max); !indexed) {
         return fail(indexed.error());
     }
-    impl->index_side_file(options, recorded.head().session);
+    impl->open_side_file(options, recorded.head().session);
+    impl->index_side_file(options);
     impl->arrange();
     if (auto gone = impl->playback.seek(impl->start); !gone) {
         return fail(gone.error());
     }
     return KeyframedRecording(std::move(impl));
+}
+
+Result<KeyframedRecording> KeyframedRecording::open_again(Reader reader,
+                                                          const KeyframedOptions& options) const {
+    auto again = std::make_unique<Impl>(std::move(reader), options.state_bytes_max);
+    const Head& head = again->playback.reader().head();
+    const Head& first = impl_->playback.reader().head();
+    again->open_side_file(options, head.session);
+    if (head.session != first.session || head.manifest != first.manifest ||
+        again->side.has_value() != impl_->side.has_value()) {
+        return fail(Error(Errc::io_error, {}, "the file has changed meanwhile"));
+    }
+    static_cast<KeyframePlaces&>(*again) = *impl_;
+    if (auto gone = again->playback.seek(again->start); !gone) {
+        return fail(gone.error());
+    }
+    return KeyframedRecording(std::move(again));
 }
 
 Tick KeyframedRecording::first_tick() const {

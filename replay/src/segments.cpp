@@ -49,7 +49,8 @@ public:
 
 private:
     Result<void> open(SegmentWorker& worker) const;
-    Result<void> open_again(SegmentWorker& worker) const;
+    Result<void> open_again(SegmentWorker& worker);
+    Result<void> make_simulation(SegmentWorker& worker) const;
     void cut();
     Result<void> work_off();
     void work(SegmentWorker& worker);
@@ -95,24 +96,26 @@ Result<void> SegmentedRun::open(SegmentWorker& worker) const {
     return {};
 }
 
-/// Opens a worker that must find what the first one found: indices are common to all.
-Result<void> SegmentedRun::open_again(SegmentWorker& worker) const {
-    if (Result<void> opened = open(worker); !opened) {
-        return opened;
+/// Opens the files for a worker that takes over what the first one found: nobody may be at work.
+Result<void> SegmentedRun::open_again(SegmentWorker& worker) {
+    Result<Reader> reader = factory_.open_reader();
+    if (!reader) {
+        return fail(reader.error());
     }
-    const KeyframedRecording& first = *workers_.front().recording;
-    const std::vector<KeyframeInfo>& left = first.keyframes();
-    const std::vector<KeyframeInfo>& right = worker.recording->keyframes();
-    const bool same = std::equal(left.begin(),
-                                 left.end(),
-                                 right.begin(),
-                                 right.end(),
-                                 [](const KeyframeInfo& one, const KeyframeInfo& other) {
-                                     return one.tick == other.tick && one.state == other.state;
-                                 });
-    if (!same || first.first_tick() != worker.recording->first_tick() ||
-        first.end_tick() != worker.recording->end_tick()) {
-        return fail(file_changed());
+    Result<KeyframedRecording> recording_again =
+        recording().open_again(std::move(*reader), options_.keyframes);
+    if (!recording_again) {
+        return fail(recording_again.error());
+    }
+    worker.recording = std::move(*recording_again);
+    return {};
+}
+
+/// Such a worker's simulation: what takes long is left to its own thread.
+Result<void> SegmentedRun::make_simulation(SegmentWorker& worker) const {
+    worker.simulation = factory_.make_simulation();
+    if (const auto prepared = worker.recording->prepare(*worker.simulation); !prepared) {
+        return fail(prepared.error());
     }
     return {};
 }
@@ -150,10 +153,10 @@ void SegmentedRun::keep(std::size_t index, Result<SegmentReport> report) {
 }
 
 void SegmentedRun::work(SegmentWorker& worker) {
-    if (!worker.recording) {
-        if (Result<void> opened = open_again(worker); !opened) {
+    if (!worker.simulation) {
+        if (Result<void> made = make_simulation(worker); !made) {
             const std::lock_guard lock(mutex_);
-            error_ = opened.error();
+            error_ = made.error();
             stop_from_ = 0;
             return;
         }
@@ -193,8 +196,17 @@ Result<void> SegmentedRun::work_off() {
     {
         const std::size_t open_tasks = static_cast<std::size_t>(std::count_if(
             tasks_.begin(), tasks_.end(), [](const SegmentTask& task) { return task.is_open(); }));
+        const std::size_t busy = std::min(workers_.size(), open_tasks);
+        for (std::size_t i = 1; i < busy; ++i) {
+            if (workers_[i].recording) {
+                continue;
+            }
+            if (Result<void> opened = open_again(workers_[i]); !opened) {
+                return opened;
+            }
+        }
         std::vector<std::jthread> threads;
-        for (std::size_t i = 1; i < std::min(workers_.size(), open_tasks); ++i) {
+        for (std::size_t i = 1; i < busy; ++i) {
             threads.emplace_back([this, i] { work(workers_[i]); });
         }
         work(workers_.front());

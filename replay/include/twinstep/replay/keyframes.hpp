@@ -103,6 +103,11 @@ public:
     /// missing, damaged or of another session is a problem, not an error. Errors: the reader's.
     static Result<KeyframedRecording> open(Reader reader, const KeyframedOptions& options = {});
 
+    /// The same recording through a reader of its own, for another thread. Where everything is and
+    /// what is wrong with it are taken over, not sought again; nothing is used unproved. The reader
+    /// has not read a record yet. Errors: io_error, also if the files are not those of this one.
+    Result<KeyframedRecording> open_again(Reader reader, const KeyframedOptions& options) const;
+
     KeyframedRecording(KeyframedRecording&&) noexcept;
     KeyframedRecording& operator=(KeyframedRecording&&) noexcept;
     ~KeyframedRecording();
