@@ -257,7 +257,7 @@ int main(int argc, char** argv) {
     }
     bench::Report report(argc, argv);
     const ScratchFolder folder;
-    const bool measured = rows<games::Swarm>(report, folder, argv[0], 2, 3000) &&
+    const bool measured = rows<games::Swarm>(report, folder, argv[0], 2, 9000) &&
                           rows<games::Pile>(report, folder, argv[0], 1, 3000) &&
                           rows<games::Marine>(report, folder, argv[0], 4, 60000);
     return measured ? report.print() : 1;
