@@ -19,7 +19,7 @@ def mutable(name, text):
     if name == "tables.hpp":
         return text.replace("inline constexpr ", "inline ")
     text = text.replace("inline constexpr Octant", "inline const Octant")
-    return re.sub(r"^(TWINSTEP_MATH_COLD )?constexpr ", r"\1inline ", text, flags=re.MULTILINE)
+    return re.sub(r"^(TWINSTEP_MATH_\w+ )?constexpr ", r"\1inline ", text, flags=re.MULTILINE)
 
 
 def main():

@@ -20,13 +20,8 @@ namespace {
 
 namespace tables = twinstep::math::detail;
 
-/// A thin sweep of a function: one case in `stride`.
-struct Sweep {
-    std::string_view function;
-    std::uint64_t stride;
-
-    auto operator<=>(const Sweep&) const = default;
-};
+/// A thin sweep of a function: its name, and that one case in so many is taken.
+using Sweep = std::pair<std::string_view, std::uint64_t>;
 
 /// Cases, and what comes out for them as long as nothing is changed.
 using Samples = std::map<Sweep, std::vector<Block>>;
@@ -39,9 +34,9 @@ struct Mutation {
 
 std::vector<Block> sample(const Sweep& sweep) {
     std::vector<Block> blocks(block_count);
-    const Function& function = *find_function(sweep.function);
+    const Function& function = *find_function(sweep.first);
     for (std::uint32_t i = 0; i < block_count; ++i) {
-        make_cases(function, i, sweep.stride, blocks[i]);
+        make_cases(function, i, sweep.second, blocks[i]);
         function.compute(blocks[i]);
     }
     return blocks;
@@ -58,7 +53,7 @@ bool is_same(const Block& a, const Block& b) {
 }
 
 bool notices(const Sweep& sweep, const std::vector<Block>& right) {
-    const Function& function = *find_function(sweep.function);
+    const Function& function = *find_function(sweep.first);
     Block again;
     for (const Block& block : right) {
         again = block;

@@ -298,12 +298,17 @@ std::uint32_t compare_digests(const Options& options,
 bool sweep_digests(const Function& function, const Options& options) {
     std::vector<std::uint32_t> digests(block_count);
     Block block;
+    unsigned computed = 0;
     for (std::uint32_t number = 0; number < block_count; number += options.digest_step) {
         make_cases(function, number, 1, block);
         function.compute(block);
         digests[number] = digest_of(block);
+        ++computed;
     }
-    return compare_digests(options, function, digests, options.digest_step) == 0;
+    const unsigned wrong = compare_digests(options, function, digests, options.digest_step);
+    std::printf("%-6s %4u digests, %u wrong\n", function.name.data(), computed, wrong);
+    std::fflush(stdout);
+    return wrong == 0;
 }
 
 bool sweep(const Function& function, const Options& options) {

@@ -41,6 +41,11 @@ inline __m128d minus(__m128d a, __m128d b) {
 inline __m128d times(__m128d a, __m128d b) {
     return a * b;
 }
+
+inline __m128i plus_words(__m128i a, __m128i b) {
+    using Words [[gnu::vector_size(16)]] = std::uint32_t;
+    return reinterpret_cast<__m128i>(reinterpret_cast<Words>(a) + reinterpret_cast<Words>(b));
+}
 #else
 inline __m128d plus(__m128d a, __m128d b) {
     return _mm_add_pd(a, b);
@@ -53,10 +58,14 @@ inline __m128d minus(__m128d a, __m128d b) {
 inline __m128d times(__m128d a, __m128d b) {
     return _mm_mul_pd(a, b);
 }
+
+inline __m128i plus_words(__m128i a, __m128i b) {
+    return _mm_add_epi32(a, b);
+}
 #endif
 
 /// sincos_double(reduce_small(x)) in both lanes.
-inline SinCosPair sincos_pair(__m128d x) {
+TWINSTEP_MATH_HOT inline SinCosPair sincos_pair(__m128d x) {
     const auto all = [](double value) { return _mm_set1_pd(value); };
     const __m128d product = times(x, all(trig_steps));
     const __m128d pushed = plus(product, all(push));
@@ -78,7 +87,7 @@ inline SinCosPair sincos_pair(__m128d x) {
 }
 
 /// All bits of each lane set where is_settled<42> of four doubles.
-inline __m128i settled_lanes(__m128d low, __m128d high) {
+TWINSTEP_MATH_HOT inline __m128i settled_lanes(__m128d low, __m128d high) {
     constexpr std::uint32_t reach = std::uint32_t{1} << (53 - 42);
     constexpr std::uint32_t halfway = 0x10000000;
     // Signed comparison orders as unsigned does when 2^31 is taken away from both sides.
@@ -86,28 +95,27 @@ inline __m128i settled_lanes(__m128d low, __m128d high) {
     constexpr std::uint32_t limit = reach * 16 - sign_bit;
     const __m128 words = _mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), 0x88);
     const __m128i moved = _mm_slli_epi32(_mm_castps_si128(words), 3);
-    // NOLINTNEXTLINE(portability-simd-intrinsics): 32-bit lanes have no operator.
-    const __m128i above = _mm_add_epi32(moved, _mm_set1_epi32(static_cast<std::int32_t>(offset)));
+    const __m128i above = plus_words(moved, _mm_set1_epi32(static_cast<std::int32_t>(offset)));
     return _mm_cmpgt_epi32(above, _mm_set1_epi32(static_cast<std::int32_t>(limit)));
 }
 
-inline bool all_lanes(__m128i mask) {
+TWINSTEP_MATH_HOT inline bool all_lanes(__m128i mask) {
     return _mm_movemask_epi8(mask) == 0xffff;
 }
 
 /// Whether four numbers go the usual way: neither tiny nor large nor infinite nor NaN.
-inline bool are_usual(__m128 x) {
+TWINSTEP_MATH_HOT inline bool are_usual(__m128 x) {
     const __m128i size = _mm_and_si128(_mm_castps_si128(x), _mm_set1_epi32(0x7fffffff));
     return all_lanes(_mm_and_si128(_mm_cmpgt_epi32(size, _mm_set1_epi32(sin_is_x_limit - 1)),
                                    _mm_cmplt_epi32(size, _mm_set1_epi32(reduce_limit))));
 }
 
-inline __m128 as_floats(__m128d low, __m128d high) {
+TWINSTEP_MATH_HOT inline __m128 as_floats(__m128d low, __m128d high) {
     return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
 }
 
 /// Stores four sines and cosines, or nothing if one of them is to be computed another way.
-inline bool sincos_of_four(const float* x, float* sines, float* cosines) {
+TWINSTEP_MATH_HOT inline bool sincos_of_four(const float* x, float* sines, float* cosines) {
     const __m128 four = _mm_loadu_ps(x);
     const SinCosPair low = sincos_pair(_mm_cvtps_pd(four));
     const SinCosPair high = sincos_pair(_mm_cvtps_pd(_mm_movehl_ps(four, four)));

@@ -19,7 +19,7 @@ constexpr bool is_middling(const Split& n) {
 }
 
 /// 2^(steps / 128), off by less than 2^-39. Requires is_middling.
-constexpr double exp_of(const Split& steps) {
+TWINSTEP_MATH_HOT constexpr double exp_of(const Split& steps) {
     const double r = steps.rest;
     return table_power(exp_short_table, steps.integer) *
            (exp_short[0] + r * (exp_short[1] + r * (exp_short[2] + r)));
@@ -90,7 +90,7 @@ TWINSTEP_MATH_COLD constexpr float exp_exact(float x, double steps, double steps
 }
 
 /// exp, exp2 and exp10: x = 1 makes `steps` + `steps_lo` steps.
-constexpr float exp_with_base(float x, double steps, double steps_lo) {
+TWINSTEP_MATH_HOT constexpr float exp_with_base(float x, double steps, double steps_lo) {
     const Split split = split_at_nearest(wide(x) * steps);
     if (is_middling(split)) [[likely]] {
         const double result = exp_of(split);

@@ -9,7 +9,7 @@ namespace twinstep::math::detail {
 
 /// atan(b / a) for 0 <= b <= a, a > 0, off by less than 2^-44 of itself. With c the nearest 64th of
 /// b / a: atan(b / a) = atan(c) + atan((b - c a) / (a + c b)).
-constexpr double atan_double(double b, double a) {
+TWINSTEP_MATH_HOT constexpr double atan_double(double b, double a) {
     const double pushed = b / a * 64.0 + push;
     const auto index = bits(pushed) & 127;
     const double c = (pushed - push) * 0x1p-6;
@@ -117,9 +117,10 @@ TWINSTEP_MATH_COLD constexpr float acos_exact(float x) {
 /// The angle of (x, y) for y >= 0 and not both 0, off by less than 2^-43.
 constexpr double angle_double(double y, double x) {
     const double a = magnitude(x);
-    const bool swap = y > a;
-    const Octant& octant = octant_of(swap, x < 0);
-    return octant.base + octant.sign * atan_double(swap ? a : y, swap ? y : a);
+    const Octant& octant = octant_of(y > a, x < 0);
+    const double lesser = a < y ? a : y; // in this form it takes no branch
+    const double greater = a > y ? a : y;
+    return octant.base + octant.sign * atan_double(lesser, greater);
 }
 
 } // namespace twinstep::math::detail

@@ -24,7 +24,7 @@ constexpr Octave octave_of(double x) {
 }
 
 /// log(z) + exponent * log(2) for z of the interval, off by less than 2^-37 of itself.
-constexpr double log_double(double z, double exponent, const Interval& interval) {
+TWINSTEP_MATH_HOT constexpr double log_double(double z, double exponent, const Interval& interval) {
     const double r = z * interval.inverse - 1.0; // exact
     const double tail = log_short[0] + r * (log_short[1] + r * log_short[2]);
     return (exponent * ln2 + interval.log) + (r + (r * r) * tail);
@@ -81,7 +81,7 @@ TWINSTEP_MATH_COLD constexpr float log_slowly(float x, Twofold factor) {
 }
 
 /// log(x) * factor. Octaves and intervals are those of octave_of, taken from the float.
-constexpr float log_with_factor(float x, Twofold factor) {
+TWINSTEP_MATH_HOT constexpr float log_with_factor(float x, Twofold factor) {
     if (bits(x) - 0x800000 < infinity_bits - 0x800000) {  // positive, normal, finite
         const std::uint32_t above = bits(x) - 0x3f300000; // 0.6875
         const double z = wide(from_bits(bits(x) - (above & 0xff800000)));

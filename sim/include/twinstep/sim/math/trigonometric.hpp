@@ -18,7 +18,7 @@ struct Angle {
 inline constexpr std::uint32_t reduce_limit = 0x45800000; // 4096
 
 /// For |x| < 4096: the first product is exact, so the rest is off by less than 2^-66.
-constexpr Angle reduce_small(double x) {
+TWINSTEP_MATH_HOT constexpr Angle reduce_small(double x) {
     const Split split = split_at_nearest(x * trig_steps);
     return {static_cast<std::uint32_t>(split.integer & 127), split.rest + x * trig_steps_rest};
 }
@@ -86,7 +86,7 @@ struct SinCosDouble {
 };
 
 /// Both off by less than 2^-43 of themselves.
-constexpr SinCosDouble sincos_double(Angle angle) {
+TWINSTEP_MATH_HOT constexpr SinCosDouble sincos_double(Angle angle) {
     const double s = sincos_table[2 * angle.step];
     const double c = sincos_table[2 * angle.step + 1];
     const double r = angle.rest;
