@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Builds the twinstep command for other CPUs and systems and proves there that recordings replay.
 #   cross.sh [PRESET...]   default: aarch64-linux s390x-linux x86_64-windows
-# For each target: the known answers; one recording of each game verified; the beginning of the same
-# sessions recorded anew, which must have the same inputs and hashes; and the recording that must fail,
-# which must fail with the exit code of a divergence.
+# For each target: the known answers; three blocks of each mathematical function; one recording of each
+# game verified; the beginning of the same sessions recorded anew, which must have the same inputs and
+# hashes; and the recording that must fail, which must fail with the exit code of a divergence.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 
@@ -32,15 +32,20 @@ first_ticks() { # RECORDING TICKS
 
 check_target() {
     cmake --preset "$preset" >&2
-    cmake --build --preset "$preset" --target twinstep_command >&2
+    cmake --build --preset "$preset" --target twinstep_command twinstep_math_sweep >&2
     local emulator
     emulator="$(sed -n 's/^set(CMAKE_CROSSCOMPILING_EMULATOR \(.*\))$/\1/p' "cmake/toolchains/$preset.cmake")"
     twinstep=("$emulator" "build/$preset/tools/twinstep")
     [[ -x "${twinstep[1]}" ]] || twinstep[1]+=.exe
     [[ -x "${twinstep[1]}" ]] || fail "the build made no ${twinstep[1]}"
+    local sweep="build/$preset/tests/math/math_sweep"
+    [[ -x "$sweep" ]] || sweep+=.exe
 
     step "self-test"
     "${twinstep[@]}" self-test >"$work/self-test" || fail "$(cat "$work/self-test")"
+    step "digests of mathematics"
+    "$emulator" "$sweep" sin cos tan exp log pow --digests 2039 --table tests/math/digests >&2 ||
+        fail "mathematics gives other results"
     local name ticks options file made code checked=0
     while read -r name ticks options; do
         file="recordings/$name.twin"
