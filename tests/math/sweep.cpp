@@ -295,18 +295,33 @@ std::uint32_t compare_digests(const Options& options,
     return wrong;
 }
 
+/// Calls `task` on so many threads, the caller's among them.
+template <class Task>
+void on_threads(unsigned jobs, const Task& task) {
+    std::vector<std::jthread> threads;
+    for (unsigned i = 1; i < jobs; ++i) {
+        threads.emplace_back([&task, i] { task(i); });
+    }
+    task(0U);
+}
+
 bool sweep_digests(const Function& function, const Options& options) {
     std::vector<std::uint32_t> digests(block_count);
-    Block block;
-    unsigned computed = 0;
-    for (std::uint32_t number = 0; number < block_count; number += options.digest_step) {
-        make_cases(function, number, 1, block);
-        function.compute(block);
-        digests[number] = digest_of(block);
-        ++computed;
-    }
+    std::atomic<std::uint64_t> next{0};
+    std::atomic<unsigned> computed{0};
+    on_threads(options.jobs, [&](unsigned) {
+        Block block;
+        for (std::uint64_t at = next.fetch_add(options.digest_step); at < block_count;
+             at = next.fetch_add(options.digest_step)) {
+            const auto number = static_cast<std::uint32_t>(at);
+            make_cases(function, number, 1, block);
+            function.compute(block);
+            digests[number] = digest_of(block);
+            ++computed;
+        }
+    });
     const unsigned wrong = compare_digests(options, function, digests, options.digest_step);
-    std::printf("%-6s %4u digests, %u wrong\n", function.name.data(), computed, wrong);
+    std::printf("%-6s %4u digests, %u wrong\n", function.name.data(), computed.load(), wrong);
     std::fflush(stdout);
     return wrong == 0;
 }
@@ -316,14 +331,9 @@ bool sweep(const Function& function, const Options& options) {
     const auto start = std::chrono::steady_clock::now();
     {
         Progress progress(function, options);
-        std::vector<std::thread> threads;
-        for (unsigned i = 1; i < options.jobs; ++i) {
-            threads.emplace_back([&] { work(function, options, totals, nullptr); });
-        }
-        work(function, options, totals, &progress);
-        for (std::thread& thread : threads) {
-            thread.join();
-        }
+        on_threads(options.jobs, [&](unsigned thread) {
+            work(function, options, totals, thread == 0 ? &progress : nullptr);
+        });
     }
     bool right = totals.wrong == 0;
     if (totals.library_error * 16 > trusted_error) {
