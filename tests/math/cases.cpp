@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 
 namespace math_sweep {
 
@@ -69,6 +70,21 @@ float special(TestRandom& random) {
 Pair any_pair(TestRandom& random) {
     const std::uint64_t bits = random.bits();
     return {float_of(bits), float_of(bits >> 32)};
+}
+
+/// The kinds every function has: any bits for `any_kinds` of them, then special values.
+std::optional<Pair> common_case(TestRandom& random, std::size_t kind, std::size_t any_kinds) {
+    if (kind < any_kinds) {
+        return any_pair(random);
+    }
+    if (kind < any_kinds + 2) {
+        return Pair{special(random),
+                    random.below(2) == 0 ? special(random) : float_of(random.bits())};
+    }
+    if (kind == any_kinds + 2) {
+        return Pair{float_of(random.bits()), special(random)};
+    }
+    return std::nullopt;
 }
 
 // What follows are the kinds of hard cases of pow. No function of the library under test is used.
@@ -142,14 +158,8 @@ Pair pow_of_integers(TestRandom& random) {
 
 Pair pow_case(TestRandom& random) {
     const std::size_t kind = random.below(64);
-    if (kind < 4) {
-        return any_pair(random);
-    }
-    if (kind < 6) {
-        return {special(random), random.below(2) == 0 ? special(random) : float_of(random.bits())};
-    }
-    if (kind == 6) {
-        return {float_of(random.bits()), special(random)};
+    if (const auto common = common_case(random, kind, 4)) {
+        return *common;
     }
     if (kind == 7) {
         return pow_exact(random);
@@ -187,14 +197,8 @@ Pair atan2_halfway(TestRandom& random) {
 Pair atan2_case(TestRandom& random) {
     const std::size_t kind = random.below(64);
     Pair made{};
-    if (kind < 8) {
-        return any_pair(random);
-    }
-    if (kind < 10) {
-        return {special(random), random.below(2) == 0 ? special(random) : float_of(random.bits())};
-    }
-    if (kind == 10) {
-        return {float_of(random.bits()), special(random)};
+    if (const auto common = common_case(random, kind, 8)) {
+        return *common;
     }
     if (kind == 11) {
         made = atan2_halfway(random);
@@ -229,14 +233,8 @@ Pair hypot_flat(TestRandom& random) {
 Pair hypot_case(TestRandom& random) {
     const std::size_t kind = random.below(64);
     Pair made{};
-    if (kind < 8) {
-        return any_pair(random);
-    }
-    if (kind < 10) {
-        return {special(random), random.below(2) == 0 ? special(random) : float_of(random.bits())};
-    }
-    if (kind == 10) {
-        return {float_of(random.bits()), special(random)};
+    if (const auto common = common_case(random, kind, 8)) {
+        return *common;
     }
     if (kind == 11) {
         made = hypot_halfway(random);
