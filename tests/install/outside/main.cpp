@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A game of somebody else's, built against the installed package and nothing besides.
 #include <twinstep/sim.hpp>
+#include <twinstep/sim/math.hpp>
 #include <twinstep/timer/counter.hpp>
 #include <twinstep/timer/game_timer.hpp>
 #include <twinstep/tools/run.hpp>
 
 #include <cstdint>
+
+// Mathematics is headers alone: the compiler gives the result here.
+static_assert(twinstep::math::atan2(1.0F, -1.0F) == 0x1.2d97c8p+1F);
 
 namespace {
 
