@@ -3,6 +3,7 @@
 #include "twinstep/sim/archive.hpp"
 
 #include "twinstep/sim/assert.hpp"
+#include "twinstep/sim/tracked.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -35,7 +36,16 @@ std::string shortest(T value) {
 // --- InArchive ---
 
 void InArchive::begin_section(std::string_view name) {
-    const ByteView found = reader_.bytes(reader_.u8("section.name"), "section.name");
+    read_section_frame(name, 0);
+}
+
+void InArchive::read_section_frame(std::string_view name, std::uint8_t mark) {
+    const std::uint8_t length = reader_.u8("section.name");
+    if (reader_.ok() && (length & detail::chunked_mark) != mark) {
+        reader_.fail(SimErrc::schema_mismatch, "section.form");
+    }
+    const ByteView found =
+        reader_.bytes(length & ~static_cast<unsigned>(detail::chunked_mark), "section.name");
     const std::string_view found_name{reinterpret_cast<const char*>(found.data()), found.size()};
     if (reader_.ok() && found_name != name) {
         reader_.fail(SimErrc::schema_mismatch, "section.name");

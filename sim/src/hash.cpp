@@ -108,6 +108,24 @@ Hash128 hash_bytes(std::string_view domain, Tick tick, std::string_view name, By
     return hasher.finish();
 }
 
+Hash128 hash_chunk(ByteView bytes) {
+    TWINSTEP_ASSERT(bytes.size() <= chunk_bytes);
+    if (bytes.size() == chunk_bytes) {
+        return from_xxhash(XXH3_128bits(bytes.data(), chunk_bytes));
+    }
+    std::array<std::byte, chunk_bytes> filled{};
+    std::copy(bytes.begin(), bytes.end(), filled.begin());
+    return from_xxhash(XXH3_128bits(filled.data(), chunk_bytes));
+}
+
+std::uint32_t recheck_hashes_default() {
+#if defined(TWINSTEP_VALIDATE_ENABLED) && TWINSTEP_VALIDATE_ENABLED
+    return 16;
+#else
+    return 512;
+#endif
+}
+
 std::uint64_t checksum64(ByteView bytes) {
     return XXH3_64bits(bytes.data(), bytes.size());
 }

@@ -4,6 +4,7 @@
 
 #include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/simulation.hpp"
+#include "twinstep/sim/tracked.hpp"
 
 #include <algorithm>
 
@@ -12,6 +13,7 @@ namespace twinstep {
 namespace {
 
 constexpr std::string_view section_domain = "twinstep.section";
+constexpr std::string_view chunked_domain = "twinstep.chunked";
 constexpr std::string_view state_domain = "twinstep.state";
 constexpr std::uint32_t snapshot_magic = 0x4E535754; // "TWSN"
 constexpr std::uint16_t snapshot_version = 1;
@@ -29,6 +31,43 @@ void combine(Hasher& hasher, StateHashes& hashes) {
         hasher.update(std::as_bytes(std::span(words)));
     }
     hashes.state = hasher.finish();
+}
+
+Hash128 hash_plain(Hasher& hasher, Tick tick, std::string_view name, ByteView bytes) {
+    hasher.begin(section_domain, tick, name);
+    hasher.update(bytes);
+    return hasher.finish();
+}
+
+/// The hash of a section in chunks: its count, the bytes of its elements, and the digests of these.
+Hash128 combine_chunks(Hasher& hasher,
+                       Tick tick,
+                       std::string_view name,
+                       std::array<std::uint64_t, 2> count_and_bytes,
+                       std::span<const detail::ChunkDigest> digests) {
+    hasher.begin(chunked_domain, tick, name);
+    for (std::uint64_t& word : count_and_bytes) {
+        word = detail::little_endian(word);
+    }
+    hasher.update(std::as_bytes(std::span(count_and_bytes)));
+    hasher.update(std::as_bytes(digests));
+    return hasher.finish();
+}
+
+/// The same from a snapshot's bytes, of which the first eight are the count.
+Hash128 hash_chunked(Hasher& hasher, Tick tick, std::string_view name, ByteView bytes) {
+    ByteReader reader(bytes);
+    const std::uint64_t count = reader.u64("count");
+    ByteView elements = bytes.subspan(sizeof(count));
+    const std::uint64_t size = elements.size();
+    std::vector<detail::ChunkDigest> digests;
+    digests.reserve(detail::chunks_of(elements.size()));
+    while (!elements.empty()) {
+        const ByteView chunk = elements.first(std::min(chunk_bytes, elements.size()));
+        digests.push_back(detail::digest_of(chunk));
+        elements = elements.subspan(chunk.size());
+    }
+    return combine_chunks(hasher, tick, name, {count, size}, digests);
 }
 
 } // namespace
@@ -51,11 +90,37 @@ void BufferSink::put_run(ByteView bytes) {
     target_.insert(target_.end(), bytes.begin(), bytes.end());
 }
 
-void BufferSink::begin_section(std::string_view name) {
+void BufferSink::put_name(std::string_view name, std::uint8_t mark) {
     TWINSTEP_ASSERT(is_section_name(name));
-    const auto length = static_cast<std::uint8_t>(name.size());
+    const auto length = static_cast<std::uint8_t>(name.size() | mark);
     put(&length, 1);
     put(name.data(), name.size());
+}
+
+void BufferSink::begin_chunked_section(std::string_view name,
+                                       const detail::ChunkedContent& content) {
+    put_name(name, detail::chunked_mark);
+    const std::uint64_t size = content.size + sizeof(content.count);
+    for (const std::uint64_t word : {size, content.count}) {
+        const std::uint64_t ordered = detail::little_endian(word);
+        put(&ordered, sizeof(ordered));
+    }
+}
+
+void BufferSink::put_chunked_section(std::string_view name, const detail::ChunkedContent& content) {
+    begin_chunked_section(name, content);
+    if (content.memory != nullptr) {
+        put_run({content.memory, content.size});
+        return;
+    }
+    detail::ChunkBuffer buffer;
+    for (std::size_t chunk = 0; chunk < content.chunks(); ++chunk) {
+        put_run(content.chunk(chunk, buffer));
+    }
+}
+
+void BufferSink::begin_section(std::string_view name) {
+    put_name(name, 0);
     const std::uint64_t unknown = 0;
     put(&unknown, sizeof(unknown));
     finish();
@@ -88,7 +153,12 @@ void HashSink::begin(Tick tick, StateHashes& hashes) {
     limit_ = nullptr;
 }
 
-void HashSink::begin_section(std::string_view name) {
+void HashSink::set_recheck_hashes(std::uint32_t hashes) {
+    TWINSTEP_ASSERT(hashes >= 1);
+    recheck_hashes_ = hashes;
+}
+
+void HashSink::name_section(std::string_view name) {
     TWINSTEP_ASSERT(!in_section_);
     TWINSTEP_ASSERT(section_count_ < sections_max);
     if (section_count_ == hashes_->sections.size()) {
@@ -98,6 +168,18 @@ void HashSink::begin_section(std::string_view name) {
         TWINSTEP_ASSERT(is_section_name(name));
         hashes_->sections[section_count_].name = name;
     }
+}
+
+void HashSink::put_chunked_section(std::string_view name, const detail::ChunkedContent& content) {
+    name_section(name);
+    content.tracker.refresh(content, name, recheck_hashes_);
+    hashes_->sections[section_count_].hash = combine_chunks(
+        hasher_, hashes_->tick, name, {content.count, content.size}, content.tracker.digests());
+    ++section_count_;
+}
+
+void HashSink::begin_section(std::string_view name) {
+    name_section(name);
     in_section_ = true;
     hasher_.begin(section_domain, hashes_->tick, name);
     make_room(1);
@@ -145,6 +227,14 @@ void HashSink::finish() {
 
 // --- snapshots ---
 
+void Simulation::save_sections(ByteSink& sink) {
+    Bytes whole;
+    save(whole);
+    ByteReader reader(whole);
+    TWINSTEP_ASSERT(read_snapshot_head(reader).has_value());
+    sink.put_run(ByteView(whole).subspan(reader.offset()));
+}
+
 void write_snapshot_head(Bytes& target, Tick tick) {
     ByteWriter writer(target);
     writer.u32(snapshot_magic);
@@ -189,17 +279,23 @@ Result<StateHashes> hash_snapshot(ByteView snapshot) {
     hashes.tick = *tick;
     Hasher hasher;
     while (reader.ok() && reader.remaining() > 0) {
-        const ByteView name_bytes = reader.bytes(reader.u8("section.name"), "section.name");
+        const unsigned length = reader.u8("section.name");
+        const bool chunked = (length & detail::chunked_mark) != 0;
+        const ByteView name_bytes =
+            reader.bytes(length & ~unsigned{detail::chunked_mark}, "section.name");
         const std::string_view name{reinterpret_cast<const char*>(name_bytes.data()),
                                     name_bytes.size()};
         if (reader.ok() && (!is_section_name(name) || hashes.sections.size() == sections_max)) {
             reader.fail(SimErrc::malformed, "section.name");
         }
         const ByteView bytes = reader.bytes(reader.u64("section.size"), "section.bytes");
+        if (reader.ok() && chunked && bytes.size() < sizeof(std::uint64_t)) {
+            reader.fail(SimErrc::malformed, "section.count");
+        }
         if (reader.ok()) {
-            hasher.begin(section_domain, *tick, name);
-            hasher.update(bytes);
-            hashes.sections.push_back({std::string(name), hasher.finish()});
+            hashes.sections.push_back(
+                {std::string(name),
+                 (chunked ? hash_chunked : hash_plain)(hasher, *tick, name, bytes)});
         }
     }
     if (!reader.ok()) {

@@ -154,6 +154,27 @@ class Conformance(unittest.TestCase):
         self.assertLessEqual({"raw", "zero_runs"}, codecs)
         self.assertGreater(deltas, 0)
 
+    def test_sections_in_chunks_are_told_by_their_mark_and_hashed_so(self):
+        recording = (self.directory / "keyframes-in-tracked.twin").read_bytes()
+        recorded = decode_keyframes.Recorded(decode_twin.decode_bytes(recording)["lines"])
+        keyframes = decode_keyframes.snapshots(decode_keyframes.assembled(recorded.parts))
+        self.assertGreater(len(keyframes), 4)
+        lengths = set()
+        for head, snapshot in keyframes:
+            _, state, sections = decode_keyframes.hashes_of(snapshot)
+            self.assertEqual(state, head["state"])
+            lengths.update(size for name, size, _ in sections if name == "bodies")
+            for name, size, hash_ in sections:
+                mark = snapshot.index(name.encode("ascii")) - 1
+                chunked = snapshot[mark] == len(name) | decode_keyframes.CHUNKED
+                self.assertEqual(chunked, name in ("cells", "bodies"))
+                # Without the mark, or with one too many, it is another state.
+                other = bytearray(snapshot)
+                other[mark] ^= decode_keyframes.CHUNKED
+                self.assertNotIn((name, size, hash_), decode_keyframes.hashes_of(bytes(other))[2])
+        self.assertGreater(max(lengths), 4096)
+        self.assertTrue(any((size - 8) % 4096 for size in lengths))
+
     def test_a_state_of_several_parts_is_put_together(self):
         recording = (self.directory / "large.keyframed").read_bytes()
         side = (self.directory / "large.kf").read_bytes()

@@ -24,6 +24,7 @@ HEAD_BYTES, PART_BYTES = 64, 1_048_512
 RAW, ZERO_RUNS, ZSTD = 0, 1, 2
 CODECS = {RAW: "raw", ZERO_RUNS: "zero_runs", ZSTD: "zstd"}
 SNAPSHOT_MAGIC = bytes.fromhex("5457534e")
+CHUNKED, CHUNK_BYTES = 0x80, 4096
 
 
 def side_parts(data, session):
@@ -145,15 +146,27 @@ def hashes_of(snapshot):
     tick = cursor.number(8, "tick")
     sections = []
     while cursor.at < len(snapshot):
-        name = cursor.take(cursor.number(1, "name"), "name").decode("ascii")
+        length = cursor.number(1, "name")
+        name = cursor.take(length & ~CHUNKED, "name").decode("ascii")
         data = cursor.take(cursor.number(8, "size"), "section")
-        sections.append((name, len(data), section_hash(name, tick, data)))
+        of_section = chunked_hash if length & CHUNKED else section_hash
+        sections.append((name, len(data), of_section(name, tick, data)))
     state = digest("twinstep.state", tick, b"".join(words(hash_) for _, _, hash_ in sections))
     return tick, state, sections
 
 
-def section_hash(name, tick, data):
-    prefix = b"twinstep.section".ljust(32, b"\0") + struct.pack("<Q", tick) + name.encode("ascii")
+def chunked_hash(name, tick, data):
+    require(len(data) >= 8, 0, f"{name}: no room for the count")
+    elements = data[8:]
+    message = data[:8] + struct.pack("<Q", len(elements))
+    for at in range(0, len(elements), CHUNK_BYTES):
+        chunk = elements[at : at + CHUNK_BYTES].ljust(CHUNK_BYTES, b"\0")
+        message += struct.pack("<2Q", *decode_twin.xxh3_128(chunk))
+    return section_hash(name, tick, message, b"twinstep.chunked")
+
+
+def section_hash(name, tick, data, domain=b"twinstep.section"):
+    prefix = domain.ljust(32, b"\0") + struct.pack("<Q", tick) + name.encode("ascii")
     low, high = decode_twin.xxh3_128(prefix.ljust(256, b"\0") + data)
     return f"{high:016x}{low:016x}"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes recordings of every shape and their text form into a directory, for the Python decoder.
 #include "recording_support.hpp"
+#include "tracked_game.hpp"
 
 #include "twinstep/replay/keyframes.hpp"
 
@@ -191,6 +192,31 @@ bool save_keyframed(const std::string& directory, const std::string& name, Keyfr
            save_bytes(directory + "/keyframes-in-" + name + ".twin", copy->file);
 }
 
+/// A recording of a game with tracked vectors, with keyframes inside.
+bool save_tracked(const std::string& directory) {
+    auto plan = std::make_shared<SinkPlan>();
+    auto simulation = make_simulation<TrackedGame>();
+    if (!simulation->reset({7, 2, {}})) {
+        return false;
+    }
+    {
+        auto recorder =
+            Recorder::create(std::make_unique<MemorySink>(plan), *simulation, {test_session(), {}});
+        ToySource source(2);
+        Driver driver(*simulation, source);
+        driver.add(*recorder);
+        if (!driver.advance(3700) || !recorder->close()) {
+            return false;
+        }
+    }
+    auto copy = std::make_shared<SinkPlan>();
+    const auto inside = add_keyframes(*simulation,
+                                      *Reader::from_memory(plan->file),
+                                      std::make_unique<MemorySink>(copy),
+                                      {150, {KeyframeCodec::zero_runs, 3}});
+    return inside && save_bytes(directory + "/keyframes-in-tracked.twin", copy->file);
+}
+
 /// A side file whose only state is that of the tick after the one it says, in every detail.
 bool save_off_by_one(const std::string& path, ByteView recording) {
     constexpr std::uint64_t tick = 150;
@@ -291,6 +317,6 @@ int main(int argc, char** argv) {
                            save_keyframed(directory, "zstd", KeyframeCodec::zstd) &&
                            save_off_by_one(directory + "/keyframes-side.off",
                                            record_toy({.ticks = 1300, .slots = 2})) &&
-                           save_large(directory);
+                           save_large(directory) && save_tracked(directory);
     return saved && packed && keyframed && vouched ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 #include "test_random.hpp"
 
 #include "twinstep/sim.hpp"
+#include "twinstep/sim/tracked.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -249,4 +250,42 @@ TEST_CASE("a part that changes another thread's floating-point mode is reported"
     REQUIRE(to_string(result.error()) == "tick 7: control register: floating point is not exact "
                                          "here: changed inside the step");
     REQUIRE_FALSE(pool->intact());
+}
+
+TEST_CASE("parts of a loop write a tracked vector of which several share each chunk",
+          "[sim][unit]") {
+    // 24 elements a part: of those beside each other, one ends in the chunk where the next begins.
+    auto pool = pool_of(4);
+    TrackedVector<std::uint32_t> values(20000);
+    std::vector<std::uint32_t> model(20000);
+    StateHashes hashes;
+    HashSink sink;
+    OutArchive archive(sink);
+    for (std::uint32_t round = 0; round < 200; ++round) {
+        pool->parallel_for(20000, 24, [&](std::uint32_t begin, std::uint32_t end) {
+            if (begin / 24 % 7 != round % 7) {
+                return;
+            }
+            values.set(begin, round);
+            for (std::uint32_t& value : values.write_range(begin + 1, end)) {
+                ++value;
+            }
+        });
+        for (std::uint32_t i = 0; i < 20000; ++i) {
+            if (i / 24 % 7 == round % 7) {
+                model[i] = i % 24 == 0 ? round : model[i] + 1;
+            }
+        }
+        sink.begin(Tick{round}, hashes);
+        archive(section("values", values));
+        sink.finish();
+        REQUIRE(values.values() == model);
+        TrackedVector<std::uint32_t> fresh;
+        fresh.assign(std::span<const std::uint32_t>(model));
+        const Hash128 hash = hashes.state;
+        sink.begin(Tick{round}, hashes);
+        archive(section("values", fresh));
+        sink.finish();
+        REQUIRE(hash == hashes.state);
+    }
 }

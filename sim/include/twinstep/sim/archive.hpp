@@ -60,7 +60,13 @@ template <class T>
 concept PaddingFree =
     std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
+template <class T>
+class TrackedVector;
+
 namespace detail {
+
+/// A tracked vector as sinks see it; see tracked.hpp.
+struct ChunkedContent;
 
 /// True if encoding T field by field gives T's memory, tried with patterns that tell every byte of
 /// T from every other.
@@ -96,6 +102,9 @@ public:
     virtual void put_run(ByteView bytes) = 0;
     virtual void begin_section(std::string_view name) = 0;
     virtual void end_section() = 0;
+    /// A whole section whose only value is a tracked vector.
+    virtual void put_chunked_section(std::string_view name,
+                                     const detail::ChunkedContent& content) = 0;
 
 protected:
     ByteSink() = default;
@@ -143,6 +152,9 @@ public:
     void begin_section(std::string_view name) { sink_.begin_section(name); }
 
     void end_section() { sink_.end_section(); }
+
+    template <class T>
+    void chunked_section(std::string_view name, const char* field, TrackedVector<T>& vector);
 
 private:
     template <Scalar T>
@@ -210,10 +222,13 @@ public:
         count = reader_.ok() ? static_cast<cereal::size_type>(wanted) : 0;
     }
 
-    /// Reads a section's frame, which must have this name.
+    /// Reads a section's frame, which must have this name and not be that of a chunked section.
     void begin_section(std::string_view name);
     /// The section's bytes must be used up.
     void end_section();
+
+    template <class T>
+    void chunked_section(std::string_view name, const char* field, TrackedVector<T>& vector);
 
     bool ok() const { return reader_.ok(); }
 
@@ -237,6 +252,8 @@ private:
             }
         }
     }
+
+    void read_section_frame(std::string_view name, std::uint8_t mark);
 
     ByteReader reader_;
     std::size_t section_end_ = 0;
@@ -311,6 +328,9 @@ public:
     void begin_section(std::string_view name);
     void end_section();
 
+    template <class T>
+    void chunked_section(std::string_view name, const char* field, const TrackedVector<T>& vector);
+
 private:
     void emit(const FieldValue& value);
     std::string_view take_name();
@@ -333,6 +353,9 @@ public:
     void close(std::string_view bracket);
     void begin_section(std::string_view name);
     void end_section();
+
+    template <class T>
+    void chunked_section(std::string_view name, const char* field, const TrackedVector<T>& vector);
 
     template <Scalar T>
     void write(T) {

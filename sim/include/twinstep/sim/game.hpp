@@ -90,6 +90,7 @@ public:
     void step() override;
     const StateHashes& hash() override;
     void save(Bytes& target) override;
+    void save_sections(ByteSink& sink) override;
     Result<void> load(ByteView snapshot) override;
     void visit(FieldVisitor& visitor) const override;
     Result<void> visit_input(ByteView input, FieldVisitor& visitor) const override;

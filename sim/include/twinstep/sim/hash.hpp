@@ -57,6 +57,19 @@ private:
 /// One-shot form of Hasher.
 Hash128 hash_bytes(std::string_view domain, Tick tick, std::string_view name, ByteView bytes);
 
+/// Bytes of a tracked vector's elements that have one digest together.
+inline constexpr std::size_t chunk_bytes = 4096;
+
+/// XXH3-128 of one chunk without a prefix, filled up with zeros to chunk_bytes. It depends on
+/// neither tick nor section, so that it can be kept for as long as the chunk stays as it is.
+/// Requires at most chunk_bytes.
+Hash128 hash_chunk(ByteView bytes);
+
+/// Hashes in which each chunk of a tracked vector is computed again once, unless somebody says
+/// otherwise: 512, or 16 in builds with TWINSTEP_VALIDATE. At 512 a hash of 64 MiB computes 32
+/// chunks again; a write that was not marked is found within 9 s at 60 ticks a second.
+std::uint32_t recheck_hashes_default();
+
 /// XXH3-64 of raw bytes without a prefix, for checks of file structure.
 std::uint64_t checksum64(ByteView bytes);
 

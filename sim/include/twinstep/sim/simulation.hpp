@@ -3,7 +3,9 @@
 #pragma once
 
 #include "twinstep/sim/archive.hpp"
+#include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/frame.hpp"
+#include "twinstep/sim/hash.hpp"
 #include "twinstep/sim/result.hpp"
 #include "twinstep/sim/types.hpp"
 #include "twinstep/sim/workers.hpp"
@@ -75,6 +77,10 @@ public:
     /// Replaces `target` with a snapshot of the whole state; its memory is reused.
     virtual void save(Bytes& target) = 0;
 
+    /// Writes the sections of the state as `save` does behind the head of a snapshot, to a sink
+    /// that may share what has not changed.
+    virtual void save_sections(ByteSink& sink);
+
     /// Goes to the state of a snapshot that `save` of an equal simulation with an equal set-up
     /// made. Requires a reset. Errors: as for hostile bytes; bad_setup if the snapshot is of
     /// another seed; the state is then unchanged.
@@ -97,10 +103,20 @@ public:
 
     Workers& workers() const noexcept { return *workers_; }
 
+    /// Each chunk of a tracked vector is computed again once in so many hashes, to prove that every
+    /// write was marked: 1 for all chunks at every hash. Requires at least 1.
+    void set_recheck_hashes(std::uint32_t hashes) {
+        TWINSTEP_ASSERT(hashes >= 1);
+        recheck_hashes_ = hashes;
+    }
+
+    std::uint32_t recheck_hashes() const noexcept { return recheck_hashes_; }
+
 protected:
     Simulation() = default;
 
 private:
+    std::uint32_t recheck_hashes_ = recheck_hashes_default();
     SerialWorkers alone_;
     Workers* workers_ = &alone_;
 };

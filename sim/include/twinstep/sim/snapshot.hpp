@@ -15,10 +15,17 @@ inline constexpr std::uint64_t snapshot_bytes_max = std::uint64_t{1} << 30;
 /// Most sections in a state.
 inline constexpr std::size_t sections_max = 64;
 
+namespace detail {
+
+/// In the length of a section's name: its bytes are those of a tracked vector, hashed in chunks.
+inline constexpr std::uint8_t chunked_mark = 0x80;
+
+} // namespace detail
+
 /// Collects canonical bytes in a buffer that the caller owns. Sections are framed: name length
 /// (u8), name, byte count (u64), bytes. Values are gathered in a small stage first, so that the
 /// buffer grows by what is written and is never filled with zeros in advance.
-class BufferSink final : public ByteSink {
+class BufferSink : public ByteSink {
 public:
     /// Appends to `target`. Call finish() before using it.
     explicit BufferSink(Bytes& target);
@@ -26,11 +33,18 @@ public:
     void put_run(ByteView bytes) override;
     void begin_section(std::string_view name) override;
     void end_section() override;
+    void put_chunked_section(std::string_view name, const detail::ChunkedContent& content) override;
     /// Moves what is left in the stage to the buffer.
     void finish();
 
+protected:
+    /// Frame and count of a section whose elements follow.
+    void begin_chunked_section(std::string_view name, const detail::ChunkedContent& content);
+
 private:
     static constexpr std::size_t stage_bytes = 1024;
+
+    void put_name(std::string_view name, std::uint8_t mark);
 
     void make_room(std::size_t size) override;
 
@@ -50,15 +64,22 @@ public:
     void put_run(ByteView bytes) override;
     void begin_section(std::string_view name) override;
     void end_section() override;
+    void put_chunked_section(std::string_view name, const detail::ChunkedContent& content) override;
+
+    /// Each chunk of a tracked vector is computed again once in so many hashes. Requires at
+    /// least 1.
+    void set_recheck_hashes(std::uint32_t hashes);
 
 private:
     void make_room(std::size_t size) override;
+    void name_section(std::string_view name);
     void commit();
 
     Hasher hasher_;
     std::byte* space_ = nullptr;
     StateHashes* hashes_ = nullptr;
     std::size_t section_count_ = 0;
+    std::uint32_t recheck_hashes_ = recheck_hashes_default();
     bool in_section_ = false;
 };
 

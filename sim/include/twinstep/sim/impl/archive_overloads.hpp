@@ -8,12 +8,48 @@ namespace twinstep {
 
 // --- every archive ---
 
+namespace detail {
+
+/// What a section's value has to do with a tracked vector: nothing, unless it is one.
+template <class T>
+struct TrackedField {
+    static constexpr bool found = false;
+};
+
+template <class T>
+struct TrackedField<TrackedVector<T>> {
+    static constexpr bool found = true;
+
+    static const char* name(TrackedVector<T>&) { return nullptr; }
+
+    static TrackedVector<T>& vector(TrackedVector<T>& value) { return value; }
+};
+
+template <class T>
+struct TrackedField<cereal::NameValuePair<TrackedVector<T>&>> {
+    using Pair = cereal::NameValuePair<TrackedVector<T>&>;
+    static constexpr bool found = true;
+
+    static const char* name(Pair& pair) { return pair.name; }
+
+    static TrackedVector<T>& vector(Pair& pair) { return pair.value; }
+};
+
+} // namespace detail
+
 template <class Archive, class... Values>
 void CEREAL_SERIALIZE_FUNCTION_NAME(Archive& archive, Section<Values...>& section) {
     static_assert(sizeof...(Values) > 0, "a section needs at least one value");
-    archive.begin_section(section.name);
-    std::apply([&archive](auto&... values) { archive(values...); }, section.values);
-    archive.end_section();
+    if constexpr ((detail::TrackedField<std::remove_cvref_t<Values>>::found || ...)) {
+        static_assert(sizeof...(Values) == 1, "a tracked vector is the only value of its section");
+        auto& value = std::get<0>(section.values);
+        using Field = detail::TrackedField<std::remove_cvref_t<decltype(value)>>;
+        archive.chunked_section(section.name, Field::name(value), Field::vector(value));
+    } else {
+        archive.begin_section(section.name);
+        std::apply([&archive](auto&... values) { archive(values...); }, section.values);
+        archive.end_section();
+    }
 }
 
 // --- OutArchive ---

@@ -203,6 +203,7 @@ void GameSimulation<G>::step() {
 template <Game G>
 const StateHashes& GameSimulation<G>::hash() {
     if (!hashed_) {
+        hash_sink_.set_recheck_hashes(recheck_hashes());
         hash_sink_.begin(tick_, hashes_);
         walk(hash_archive_, draws_, *game_);
         hash_sink_.finish();
@@ -216,9 +217,14 @@ void GameSimulation<G>::save(Bytes& target) {
     target.clear();
     write_snapshot_head(target, tick_);
     BufferSink sink(target);
+    save_sections(sink);
+    sink.finish();
+}
+
+template <Game G>
+void GameSimulation<G>::save_sections(ByteSink& sink) {
     OutArchive archive(sink);
     walk(archive, draws_, *game_);
-    sink.finish();
 }
 
 template <Game G>
