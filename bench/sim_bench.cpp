@@ -4,6 +4,8 @@
 #include "toy_game.hpp"
 
 #include "twinstep/sim.hpp"
+#include "twinstep/sim/shared_snapshots.hpp"
+#include "twinstep/sim/tracked.hpp"
 
 #include <cstring>
 
@@ -100,6 +102,89 @@ void hash_row(bench::Report& report, std::string_view element, std::size_t size)
                 0.8});
 }
 
+/// A large state of which a step writes one element in each of some chunks, chosen at random.
+template <class List>
+class SparseGame {
+public:
+    using Input = ToyInput;
+    static constexpr std::string_view id = "sparse";
+    static constexpr TickRate tick_rate{20};
+    static constexpr std::size_t chunk_words = chunk_bytes / sizeof(std::uint64_t);
+
+    /// The seed is the number of chunks.
+    void reset(const Setup& setup) { words_.resize(setup.seed * chunk_words); }
+
+    void step(const Step<Input>& step) {
+        const auto chunks = static_cast<std::uint32_t>(words_.size() / chunk_words);
+        for (std::uint32_t i = 0; i < chunks / 100; ++i) {
+            const std::size_t word = step.random.below(chunks) * chunk_words + i % chunk_words;
+            const std::uint64_t value = words_[word] + step.tick.value + i;
+            if constexpr (requires { words_.set(word, value); }) {
+                words_.set(word, value);
+            } else {
+                words_[word] = value;
+            }
+        }
+    }
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(section("words", CEREAL_NVP(words_)));
+    }
+
+private:
+    List words_;
+};
+
+/// The medians of two kinds of work that follow each other tick for tick, each on a state of its
+/// own: every tick counts, so those in which chunks are computed again do too.
+void tracked_row(bench::Report& report) {
+    constexpr std::size_t size = std::size_t{64} << 20;
+    constexpr std::size_t ticks = 101;
+    GameSimulation<SparseGame<TrackedVector<std::uint64_t>>> tracked;
+    GameSimulation<SparseGame<std::vector<std::uint64_t>>> plain;
+    SharedSnapshots snapshots(8);
+    Bytes copy;
+    TickFrame frame;
+    std::vector<double> ours;
+    std::vector<double> reference;
+    for (Simulation* simulation :
+         {static_cast<Simulation*>(&tracked), static_cast<Simulation*>(&plain)}) {
+        static_cast<void>(simulation->reset({size / chunk_bytes, 1, {}}));
+    }
+    const auto step = [&](Simulation& simulation) {
+        frame.reset(simulation.tick(), 1);
+        static_cast<void>(simulation.prepare(frame));
+        simulation.step();
+    };
+    for (std::size_t tick = 0; tick < ticks + 10; ++tick) {
+        step(tracked);
+        ours.push_back(bench::time_ns([&] {
+            benchmark::DoNotOptimize(tracked.hash().state);
+            snapshots.save(tracked);
+        }));
+        step(plain);
+        reference.push_back(bench::time_ns([&] {
+            benchmark::DoNotOptimize(plain.hash().state);
+            plain.save(copy);
+        }));
+    }
+    const auto median = [](std::vector<double>& times) {
+        times.erase(times.begin(), times.begin() + 10);
+        std::sort(times.begin(), times.end());
+        return times[times.size() / 2];
+    };
+    const double ours_us = median(ours) / 1000.0;
+    const double reference_us = median(reference) / 1000.0;
+    report.add({"64 MiB tracked, 1 % dirty: hash + snapshot",
+                ours_us,
+                reference_us,
+                "us",
+                ours_us / reference_us,
+                bench::Goal::at_most,
+                0.02});
+}
+
 /// Takes ticks without a driver: what any program that steps a game has to do.
 class BareLoop {
 public:
@@ -172,5 +257,6 @@ int main(int argc, char** argv) {
         driver_row(report, "driver", slots, false);
         driver_row(report, "driver and observer", slots, true);
     }
+    tracked_row(report);
     return report.print();
 }
