@@ -51,10 +51,12 @@ void InArchive::read_section_frame(std::string_view name, std::uint8_t mark) {
         reader_.fail(SimErrc::schema_mismatch, "section.name");
     }
     const std::uint64_t size = reader_.u64("section.size");
-    if (size > reader_.remaining()) {
+    const bool elsewhere = mark != 0 && chunks_ != nullptr;
+    const std::uint64_t here = elsewhere ? sizeof(std::uint64_t) : size;
+    if (here > reader_.remaining()) {
         reader_.fail(SimErrc::truncated, "section.size");
     }
-    section_end_ = reader_.offset() + static_cast<std::size_t>(size);
+    section_end_ = reader_.offset() + static_cast<std::size_t>(here);
 }
 
 void InArchive::end_section() {

@@ -128,6 +128,22 @@ private:
     std::array<std::byte, 256> nothing_{};
 };
 
+/// Makes one tracked vector after the other what the newest snapshot has.
+class SharedSnapshots::Restorer final : public detail::ChunkSource {
+public:
+    explicit Restorer(SharedSnapshots& owner)
+        : owner_(owner) {}
+
+    void restore(const detail::ChunkedContent& content, std::byte* memory) override {
+        owner_.restore(content, memory, table_);
+        ++table_;
+    }
+
+private:
+    SharedSnapshots& owner_;
+    std::size_t table_ = 0;
+};
+
 // --- SharedSnapshots ---
 
 SharedSnapshots::SharedSnapshots(std::size_t kept)
@@ -339,6 +355,55 @@ void SharedSnapshots::adopt(const detail::ChunkedContent& content, std::size_t t
             }
         }
     }
+    tracker.follow(identity_, table.version);
+}
+
+Result<void> SharedSnapshots::go_back(Tick tick, Simulation& simulation) {
+    const std::size_t index = index_of(tick);
+    TWINSTEP_ASSERT(index < count_);
+    for (Table& table : tables_) {
+        table.version_left = table.version;
+    }
+    left_.clear();
+    while (newest() > tick) {
+        const std::vector<Change>& changes = at(count_ - 1).changes;
+        left_.insert(left_.end(), changes.begin(), changes.end());
+        drop_newest();
+    }
+    Restorer chunks(*this);
+    const Result<bool> done = simulation.load_in_place(tick, at(index).rest, chunks);
+    if (!done) {
+        return fail(done.error());
+    }
+    return *done ? Result<void>{} : load(tick, simulation);
+}
+
+void SharedSnapshots::restore(const detail::ChunkedContent& content,
+                              std::byte* memory,
+                              std::size_t table_index) {
+    using detail::ChunkTracker;
+    const Table& table = tables_[table_index];
+    ChunkTracker& tracker = content.tracker;
+    const std::span<std::uint8_t> flags = tracker.flags();
+    TWINSTEP_ASSERT(flags.size() == table.chunks);
+    if (tracker.follows(identity_, table.version_left)) {
+        for (const Change& change : left_) {
+            if (change.table == table_index && change.chunk < flags.size()) {
+                flags[change.chunk] |= ChunkTracker::unsaved;
+            }
+        }
+    } else {
+        std::fill(flags.begin(), flags.end(), ChunkTracker::written);
+    }
+    detail::take_flagged(flags, ChunkTracker::unsaved, [&](std::size_t chunk) {
+        const std::uint32_t page = table.pages[chunk];
+        const std::size_t first = chunk * chunk_bytes;
+        std::memcpy(memory + first, pool_.at(page), std::min(chunk_bytes, content.size - first));
+        flags[chunk] = ChunkTracker::unhashed;
+        if (digests_[page] != detail::ChunkDigest{}) {
+            tracker.adopt(chunk, digests_[page]);
+        }
+    });
     tracker.follow(identity_, table.version);
 }
 

@@ -235,6 +235,10 @@ void Simulation::save_sections(ByteSink& sink) {
     sink.put_run(ByteView(whole).subspan(reader.offset()));
 }
 
+Result<bool> Simulation::load_in_place(Tick, ByteView, detail::ChunkSource&) {
+    return false;
+}
+
 void write_snapshot_head(Bytes& target, Tick tick) {
     ByteWriter writer(target);
     writer.u32(snapshot_magic);

@@ -68,6 +68,9 @@ namespace detail {
 /// A tracked vector as sinks see it; see tracked.hpp.
 struct ChunkedContent;
 
+/// Where the elements of tracked vectors come from if not from the bytes; see tracked.hpp.
+class ChunkSource;
+
 /// True if encoding T field by field gives T's memory, tried with patterns that tell every byte of
 /// T from every other.
 template <class T>
@@ -180,9 +183,12 @@ private:
 /// larger than the bytes left fails before anything is allocated.
 class InArchive : public cereal::InputArchive<InArchive, cereal::AllowEmptyClassElision> {
 public:
-    explicit InArchive(ByteView source = {})
+    /// With `chunks`, tracked vectors keep what they have and are made what these say; of them the
+    /// bytes have only the count.
+    explicit InArchive(ByteView source = {}, detail::ChunkSource* chunks = nullptr)
         : InputArchive(this)
-        , reader_(source) {}
+        , reader_(source)
+        , chunks_(chunks) {}
 
     /// Starts over on other bytes.
     void reset(ByteView source) { reader_ = ByteReader(source); }
@@ -255,7 +261,11 @@ private:
 
     void read_section_frame(std::string_view name, std::uint8_t mark);
 
+    template <class T>
+    void restore_chunks(TrackedVector<T>& vector);
+
     ByteReader reader_;
+    detail::ChunkSource* chunks_;
     std::size_t section_end_ = 0;
 };
 

@@ -92,6 +92,7 @@ public:
     void save(Bytes& target) override;
     void save_sections(ByteSink& sink) override;
     Result<void> load(ByteView snapshot) override;
+    Result<bool> load_in_place(Tick tick, ByteView sections, detail::ChunkSource& chunks) override;
     void visit(FieldVisitor& visitor) const override;
     Result<void> visit_input(ByteView input, FieldVisitor& visitor) const override;
 

@@ -56,7 +56,7 @@ private:
 /// large as it needs to be.
 ///     SharedSnapshots snapshots(12);
 ///     snapshots.save(simulation);               // each tick
-///     snapshots.load(Tick{40}, simulation);     // back to tick 40; what came after it is dropped
+///     snapshots.go_back(Tick{40}, simulation);  // what came after tick 40 is dropped
 /// Thread: one at a time, by the owner of the simulation.
 class SharedSnapshots {
 public:
@@ -83,12 +83,20 @@ public:
     /// Requires that it is held. Errors: those of Simulation::load; nothing is dropped then.
     Result<void> load(Tick tick, Simulation& simulation);
 
+    /// As `load`, but in place: copies the chunks that differ, and what is not tracked (on CPUs
+    /// whose least significant byte comes last, everything). What
+    /// `serialize` does not name stays as it is. Requires a simulation with the set-up of those
+    /// that were saved. Errors: what a loading `serialize` refuses; the later snapshots are then
+    /// dropped and the state is undefined until the next reset or load.
+    Result<void> go_back(Tick tick, Simulation& simulation);
+
     /// Bytes of all chunks that are kept, each of them once.
     std::uint64_t chunk_bytes_kept() const { return std::uint64_t{pool_.in_use()} * chunk_bytes; }
 
 private:
     class SaveSink;
     class AdoptSink;
+    class Restorer;
 
     static constexpr std::uint32_t none = detail::PagePool::none;
 
@@ -118,6 +126,7 @@ private:
         std::vector<std::uint32_t> pages; ///< As long as the vector ever was.
         std::size_t chunks = 0;           ///< That are there in the newest snapshot.
         std::uint64_t version = 0;        ///< Another after every change.
+        std::uint64_t version_left = 0;   ///< That of the snapshot from which one goes back.
     };
 
     const Snapshot& at(std::size_t index) const { return ring_[(first_ + index) % ring_.size()]; }
@@ -131,6 +140,7 @@ private:
     std::uint32_t new_page(ByteView bytes, const std::array<std::uint64_t, 2>* digest);
     void forget_end(std::size_t table, std::size_t chunks, Snapshot& snapshot);
     void adopt(const detail::ChunkedContent& content, std::size_t table);
+    void restore(const detail::ChunkedContent& content, std::byte* memory, std::size_t table);
     bool is_page(std::uint32_t page, ByteView bytes) const;
 
     std::vector<Snapshot> ring_;
@@ -141,6 +151,7 @@ private:
     std::vector<std::array<std::uint64_t, 2>> digests_; ///< Of each page; zeros: unknown.
     std::shared_ptr<const void> identity_;
     Bytes loading_;
+    std::vector<Change> left_; ///< Changes of the snapshots from which one goes back.
     mutable std::vector<std::vector<std::uint32_t>>
         earlier_; ///< Tables of a snapshot that is read.
 };

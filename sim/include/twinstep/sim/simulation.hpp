@@ -86,6 +86,13 @@ public:
     /// another seed; the state is then unchanged.
     virtual Result<void> load(ByteView snapshot) = 0;
 
+    /// Goes in place to a state that this simulation was in under the same set-up: `sections` are
+    /// what save_sections wrote, but without the elements of tracked vectors, of which `chunks`
+    /// changes what differs. What `serialize` does not name stays as it is. Yields false, and has
+    /// done nothing, where that is not possible. Errors: as for hostile bytes; the state is then
+    /// undefined until the next reset or load.
+    virtual Result<bool> load_in_place(Tick tick, ByteView sections, detail::ChunkSource& chunks);
+
     /// Shows the state as a named tree.
     virtual void visit(FieldVisitor& visitor) const = 0;
 

@@ -123,6 +123,16 @@ struct ChunkedContent {
     ByteView chunk(std::size_t index, ChunkBuffer& buffer) const;
 };
 
+/// Has the bytes that tracked vectors had.
+class ChunkSource {
+public:
+    virtual ~ChunkSource() = default;
+
+    /// Makes the bytes of the next tracked vector, which begin at `memory`, what they were. The
+    /// vector has the right size already.
+    virtual void restore(const ChunkedContent& content, std::byte* memory) = 0;
+};
+
 /// Receives the encoding of one element.
 template <std::size_t size>
 class ElementSink final : public ByteSink {
@@ -324,7 +334,38 @@ void OutArchive::chunked_section(std::string_view name, const char*, TrackedVect
 }
 
 template <class T>
+void InArchive::restore_chunks(TrackedVector<T>& vector) {
+    std::uint64_t count = 0;
+    read(count);
+    vector.resize(static_cast<std::size_t>(count));
+    const detail::ChunkedContent content = vector.content();
+    if constexpr (std::endian::native == std::endian::little || sizeof(T) == 1) {
+        // Of floats too: a NaN that was saved is the canonical one.
+        chunks_->restore(content, reinterpret_cast<std::byte*>(vector.values_.data()));
+    } else {
+        Bytes bytes;
+        detail::ChunkBuffer buffer;
+        for (std::size_t chunk = 0; chunk < content.chunks(); ++chunk) {
+            const ByteView view = content.chunk(chunk, buffer);
+            bytes.insert(bytes.end(), view.begin(), view.end());
+        }
+        chunks_->restore(content, bytes.data());
+        InArchive archive(bytes);
+        for (T& value : vector.values_) {
+            archive(value);
+        }
+    }
+}
+
+template <class T>
 void InArchive::chunked_section(std::string_view name, const char*, TrackedVector<T>& vector) {
+    if (chunks_ != nullptr) {
+        read_section_frame(name, detail::chunked_mark);
+        restore_chunks(vector);
+        end_section();
+        return;
+    }
+
     // Whatever becomes of the elements, also if one of them throws: nothing is known of them.
     struct Forget {
         TrackedVector<T>& vector;

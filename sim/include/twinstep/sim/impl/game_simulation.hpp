@@ -260,6 +260,28 @@ Result<void> GameSimulation<G>::load(ByteView snapshot) {
 }
 
 template <Game G>
+Result<bool>
+GameSimulation<G>::load_in_place(Tick tick, ByteView sections, detail::ChunkSource& chunks) {
+    TWINSTEP_ASSERT(started_);
+    prepared_ = false;
+    hashed_ = false;
+    InArchive archive(sections, &chunks);
+    const auto walked =
+        detail::contain(SimErrc::malformed, "value", [&] { walk(archive, draws_, *game_); });
+    if (!walked) {
+        return fail(walked.error());
+    }
+    if (Result<void> finished = archive.finish(); !finished) {
+        return fail(finished.error());
+    }
+    if (auto checked = detail::check_snapshot_seed(draws_.seed, setup_.seed); !checked) {
+        return fail(checked.error());
+    }
+    tick_ = tick;
+    return true;
+}
+
+template <Game G>
 void GameSimulation<G>::visit(FieldVisitor& visitor) const {
     VisitArchive archive(visitor);
     walk(archive, draws_, *game_);
