@@ -62,9 +62,8 @@ public:
     void reset(const Setup&) { words_.resize(chunks * 512); }
 
     void step(const Step<Input>& step) {
-        const auto count = static_cast<std::size_t>(step.players[0].input.dx);
-        for (std::size_t i = 0; i < count; ++i) {
-            words_.write(i * 512) += step.tick.value + 1;
+        for (int i = 0; i < step.players[0].input.dx; ++i) {
+            words_.write(static_cast<std::size_t>(i) * 512) += step.tick.value + 1;
         }
     }
 
@@ -162,7 +161,7 @@ void go_back_and_forth(TestRandom& random, std::size_t kept, int rounds) {
             REQUIRE(now == model.bytes(tick));
             model.drop_from(tick + 1);
         } else if (what == 2 && !model.empty()) {
-            const Bytes bytes = model.bytes(model.pick(random)); // Behind the store's back.
+            const Bytes& bytes = model.bytes(model.pick(random)); // Behind the store's back.
             REQUIRE(text_of(simulation.load(bytes)) == "ok");
         } else {
             Driver driver(simulation, source);

@@ -158,14 +158,12 @@ private:
     OutArchive archive_{sink_};
 };
 
-/// One of all writes there are, done to the vector and to the model.
+/// One of all writes that may change the size, done to the vector and to the model.
 template <class T>
-void write_somewhere(TestRandom& random, TrackedVector<T>& values, std::vector<T>& model) {
+void resize_somehow(TestRandom& random, TrackedVector<T>& values, std::vector<T>& model) {
     const T value = random_element<T>(random);
-    const std::size_t size = model.size();
     const std::size_t longest = 20000 / sizeof(T) + 3;
-    const std::size_t at = size == 0 ? 0 : random.below(size);
-    switch (random.below(12)) {
+    switch (random.below(6)) {
     case 0:
         values.resize(random.below(longest), value);
         model.resize(values.size(), value);
@@ -187,20 +185,30 @@ void write_somewhere(TestRandom& random, TrackedVector<T>& values, std::vector<T
         }
         break;
     case 4:
-    case 5:
-        for (std::size_t i = random.below(5); i > 0; --i) {
+        for (std::size_t i = random.below(9); i > 0; --i) {
             values.push_back(value);
             model.push_back(value);
         }
         break;
-    case 6:
+    default:
         for (std::size_t i = random.below(5); i > 0 && !model.empty(); --i) {
             values.pop_back();
             model.pop_back();
         }
-        break;
-    case 7: {
-        const std::size_t end = at + (size == 0 ? 0 : random.below(size - at + 1));
+    }
+}
+
+/// One of all writes to elements, done to the vector and to the model.
+template <class T>
+void write_somewhere(TestRandom& random, TrackedVector<T>& values, std::vector<T>& model) {
+    if (model.empty()) {
+        return;
+    }
+    const T value = random_element<T>(random);
+    const std::size_t at = random.below(model.size());
+    switch (random.below(3)) {
+    case 0: {
+        const std::size_t end = at + random.below(model.size() - at + 1);
         const std::span<T> range = values.write_range(at, end);
         REQUIRE(range.size() == end - at);
         std::fill(range.begin(), range.end(), value);
@@ -209,18 +217,13 @@ void write_somewhere(TestRandom& random, TrackedVector<T>& values, std::vector<T
                   value);
         break;
     }
-    case 8:
-    case 9:
-        if (size > 0) {
-            values.write(at) = value;
-            model[at] = value;
-        }
+    case 1:
+        values.write(at) = value;
+        model[at] = value;
         break;
     default:
-        if (size > 0) {
-            values.set(at, value);
-            model[at] = value;
-        }
+        values.set(at, value);
+        model[at] = value;
     }
 }
 
@@ -231,7 +234,11 @@ void follow_a_model(TestRandom& random, int rounds) {
     for (int round = 0; round < rounds; ++round) {
         CAPTURE(round);
         for (std::size_t writes = random.below(4); writes > 0; --writes) {
-            write_somewhere(random, subject.values, model);
+            if (random.below(2) == 0) {
+                resize_somehow(random, subject.values, model);
+            } else {
+                write_somewhere(random, subject.values, model);
+            }
         }
         if (random.below(8) == 0) {
             const Bytes snapshot = subject.save();
@@ -544,7 +551,7 @@ TEST_CASE("sizes and counts that lie are refused before anything is allocated", 
         Subject<std::uint64_t> subject;
         const Bytes bytes = snapshot(section);
         const AllocationCounter counter;
-        const std::string said = subject.load(bytes);
+        std::string said = subject.load(bytes);
         CHECK(counter.bytes() < 2000);
         return said;
     };

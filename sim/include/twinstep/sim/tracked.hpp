@@ -209,7 +209,6 @@ class TrackedVector {
 
 public:
     using value_type = T;
-    using const_iterator = typename std::vector<T>::const_iterator;
 
     TrackedVector() = default;
 
@@ -221,9 +220,9 @@ public:
 
     const T* data() const noexcept { return values_.data(); }
 
-    const_iterator begin() const noexcept { return values_.begin(); }
+    auto begin() const noexcept { return values_.begin(); }
 
-    const_iterator end() const noexcept { return values_.end(); }
+    auto end() const noexcept { return values_.end(); }
 
     const T& operator[](std::size_t index) const { return values_[index]; }
 
