@@ -219,6 +219,17 @@ TEST_CASE("snapshots share the chunks that nobody wrote", "[sim][unit]") {
     REQUIRE(kept() == 50);
 }
 
+TEST_CASE("a store for one snapshot keeps the chunks of one", "[sim][unit]") {
+    GameSimulation<ChunkGame> simulation;
+    REQUIRE(simulation.reset({7, 1, {}}));
+    SharedSnapshots snapshots(1);
+    for (int i = 0; i < 5; ++i) {
+        snapshots.save(simulation);
+        REQUIRE(snapshots.chunk_bytes_kept() == 50 * chunk_bytes);
+        step_with(simulation, 3);
+    }
+}
+
 TEST_CASE("a state that was loaded elsewhere still shares what is equal", "[sim][unit]") {
     GameSimulation<ChunkGame> simulation;
     REQUIRE(simulation.reset({7, 1, {}}));
@@ -331,10 +342,21 @@ TEST_CASE("going back in place copies the chunks that differ and brings their di
                 static_cast<void>(simulation.hash());
             }).find("section words: elements 512 to 1023 (chunk 1)") == 0);
     REQUIRE(simulation.hash().state == hash_snapshot(bytes)->state);
-    // Of a state from elsewhere all chunks are copied.
+    // And only marks that are believed again miss it.
+    REQUIRE(assertion_of([&] {
+                const_cast<std::uint64_t&>(simulation.game().words()[513]) = 1;
+                step_with(simulation, 0);
+                snapshots.save(simulation);
+                snapshots.copy(Tick{1}, copy);
+                simulation.save(bytes);
+                TWINSTEP_ASSERT(copy == bytes);
+            }) == "copy == bytes");
+    // Of a state from elsewhere all chunks are copied; its marks speak of another store.
     GameSimulation<ChunkGame> other;
     REQUIRE(other.reset({7, 1, {}}));
     step_with(other, 50);
+    SharedSnapshots elsewhere(2);
+    elsewhere.save(other);
     REQUIRE(snapshots.go_back(Tick{0}, other));
     other.save(copy);
     REQUIRE(bytes == copy);
