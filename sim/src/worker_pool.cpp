@@ -3,6 +3,7 @@
 #include "twinstep/sim/float_environment.hpp"
 #include "twinstep/sim/workers.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <system_error>
@@ -32,19 +33,40 @@ void rest(std::uint32_t looks) {
 #endif
 }
 
-constexpr int loop_shift = 32;
-/// Instead of a part's number, while a loop is described: no part can be taken.
-constexpr std::uint64_t closed = 0xFFFFFFFF;
+/// How many parts of a loop were taken, from both ends, and of which loop, in one word.
+struct Taken {
+    static constexpr std::uint32_t parts_max = 0xFFFF;
+
+    std::uint32_t loop = 0;
+    std::uint32_t front = 0;
+    std::uint32_t back = 0;
+
+    static Taken from(std::uint64_t word) {
+        return {static_cast<std::uint32_t>(word >> 32U),
+                static_cast<std::uint32_t>(word >> 16U) & parts_max,
+                static_cast<std::uint32_t>(word) & parts_max};
+    }
+
+    std::uint64_t word() const {
+        return std::uint64_t{loop} << 32U | std::uint64_t{front} << 16U | back;
+    }
+};
 
 } // namespace
+
+/// Which end of a loop a thread takes its parts from. The caller takes the front, the others the
+/// back, and they meet in the middle: of loops over the same things, each has the same ones each
+/// time as far as it goes, and finds them in its own cache.
+enum class WorkerPool::End : std::uint8_t { front, back };
 
 // A loop is published by its number. Whoever takes a part counts it in the same word, so that a
 // thread which comes late can neither take a part of a loop that is over nor see half of a new one.
 struct WorkerPool::Shared {
-    std::atomic<std::uint64_t> next{0}; ///< Number of the loop times 2^32, and its next part.
-    std::atomic<std::uint32_t> done{0}; ///< Parts.
+    std::atomic<std::uint64_t> taken{0}; ///< See Taken.
+    std::atomic<std::uint32_t> done{0};  ///< Parts.
     std::atomic<const void*> context{nullptr};
     std::atomic<void (*)(const void*, std::uint32_t) noexcept> take{nullptr};
+    std::atomic<std::uint32_t> first{0}; ///< Number of the first part.
     std::atomic<std::uint32_t> parts{0};
     std::atomic<std::uint32_t> bell{0}; ///< Changes with each loop; what sleepers wait for.
     std::atomic<bool> stopping{false};
@@ -64,30 +86,42 @@ struct WorkerPool::Shared {
         bell.notify_all();
     }
 
-    void publish(const Job& job) {
-        const std::uint64_t loop = (next.load(std::memory_order_relaxed) >> loop_shift) + 1;
+    /// Publishes the parts from `from` on, at most parts_max of them; how many.
+    std::uint32_t publish(const Job& job, std::uint32_t from) {
+        const std::uint32_t count = std::min(job.parts - from, Taken::parts_max);
+        Taken none = Taken::from(taken.load(std::memory_order_relaxed));
+        ++none.loop;
         // Closed first: whoever sees anything of this loop while it is described, and takes it for
         // the loop before, finds that the word has changed.
-        next.store(loop << loop_shift | closed, std::memory_order_relaxed);
+        none.front = Taken::parts_max;
+        none.back = Taken::parts_max;
+        taken.store(none.word(), std::memory_order_relaxed);
         context.store(job.context, std::memory_order_release);
         take.store(job.take, std::memory_order_release);
-        parts.store(job.parts, std::memory_order_release);
+        first.store(from, std::memory_order_release);
+        parts.store(count, std::memory_order_release);
         done.store(0, std::memory_order_release);
-        next.store(loop << loop_shift, std::memory_order_release);
+        none.front = 0;
+        none.back = 0;
+        taken.store(none.word(), std::memory_order_release);
         ring();
+        return count;
     }
 
-    /// Takes the next part, if there is one.
-    bool take_one() {
-        std::uint64_t now = next.load(std::memory_order_acquire);
-        const auto part = static_cast<std::uint32_t>(now);
-        if (part >= parts.load(std::memory_order_acquire)) {
+    /// Takes the next part at this end, if there is one.
+    bool take_one(End end) {
+        std::uint64_t word = taken.load(std::memory_order_acquire);
+        Taken now = Taken::from(word);
+        const std::uint32_t count = parts.load(std::memory_order_acquire);
+        if (now.front + now.back >= count) {
             return false;
         }
         const void* const of = context.load(std::memory_order_acquire);
         const auto call = take.load(std::memory_order_acquire);
+        std::uint32_t part = first.load(std::memory_order_acquire);
+        part += end == End::front ? now.front++ : count - 1 - now.back++;
         // If the word is what it was, what was just read belongs to its loop.
-        if (next.compare_exchange_strong(now, now + 1, std::memory_order_acq_rel)) {
+        if (taken.compare_exchange_strong(word, now.word(), std::memory_order_acq_rel)) {
             call(of, part);
             done.fetch_add(1, std::memory_order_release);
         }
@@ -99,7 +133,7 @@ struct WorkerPool::Shared {
         std::uint32_t looks = 0;
         while (!stopping.load(std::memory_order_relaxed)) {
             const std::uint32_t rung = bell.load();
-            if (take_one()) {
+            if (take_one(End::back)) {
                 looks = 0;
                 if (!guard.intact()) {
                     intact.store(false, std::memory_order_relaxed);
@@ -148,15 +182,15 @@ bool WorkerPool::intact() const noexcept {
 }
 
 void WorkerPool::run(const Job& job) noexcept {
-    if (job.parts == 0) {
-        return;
-    }
-    shared_->publish(job);
-    while (shared_->take_one()) {
-    }
-    std::uint32_t looks = 0;
-    while (shared_->done.load(std::memory_order_acquire) != job.parts) {
-        rest(++looks);
+    for (std::uint32_t first = 0; first < job.parts;) {
+        const std::uint32_t count = shared_->publish(job, first);
+        while (shared_->take_one(End::front)) {
+        }
+        std::uint32_t looks = 0;
+        while (shared_->done.load(std::memory_order_acquire) != count) {
+            rest(++looks);
+        }
+        first += count;
     }
 }
 

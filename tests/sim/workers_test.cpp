@@ -166,6 +166,35 @@ TEST_CASE("loops in a row, each with another number of parts, lose and repeat no
     }
 }
 
+TEST_CASE("loops of more parts than are counted at once lose and repeat none",
+          "[sim][workers][unit]") {
+    const auto pool = pool_of(3);
+    for (const std::uint32_t parts : {65'534U, 65'535U, 65'536U, 65'537U, 131'070U, 131'071U}) {
+        CAPTURE(parts);
+        std::vector<std::uint32_t> counts(parts);
+        pool->parallel_for(parts, 1, [&](std::uint32_t part, std::uint32_t) { ++counts[part]; });
+        REQUIRE(counts == std::vector<std::uint32_t>(parts, 1));
+    }
+}
+
+TEST_CASE("the caller begins with the first part, the others with the last",
+          "[sim][workers][unit]") {
+    const auto pool = pool_of(2);
+    for (int round = 0; round < 50; ++round) {
+        std::array<std::thread::id, 2> who;
+        std::atomic<int> here = 0;
+        pool->parallel_for(2, 1, [&](std::uint32_t part, std::uint32_t) {
+            who[part] = std::this_thread::get_id();
+            ++here;
+            while (here < 2) {
+                std::this_thread::yield();
+            }
+        });
+        REQUIRE(who[0] == std::this_thread::get_id());
+        REQUIRE(who[1] != who[0]);
+    }
+}
+
 TEST_CASE("workers that sleep are woken", "[sim][workers][fault]") {
     const auto pool = pool_of(3);
     for (int round = 0; round < 20; ++round) {

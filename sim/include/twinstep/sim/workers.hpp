@@ -91,6 +91,7 @@ public:
     bool intact() const noexcept override;
 
 private:
+    enum class End : std::uint8_t;
     struct Shared;
 
     explicit WorkerPool(std::unique_ptr<Shared> shared);
