@@ -2,6 +2,7 @@
 // Recorder calls on a disk that stalls.
 #include "stall.hpp"
 
+#include "slow_file.hpp"
 #include "toy_game.hpp"
 
 #include "twinstep/replay/file_sink.hpp"
@@ -208,27 +209,6 @@ bool storm_rows(Report& report,
     return good;
 }
 
-/// A file of which every write takes 20 ms.
-class SleepySink final : public FileSink {
-public:
-    explicit SleepySink(std::unique_ptr<FileSink> file)
-        : file_(std::move(file)) {}
-
-    std::size_t write(ByteView bytes, std::error_code& error) override {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        return file_->write(bytes, error);
-    }
-
-    std::error_code truncate(std::uint64_t size) override { return file_->truncate(size); }
-
-    std::error_code sync() override { return file_->sync(); }
-
-    std::error_code close() override { return file_->close(); }
-
-private:
-    std::unique_ptr<FileSink> file_;
-};
-
 bool sleep_row(Report& report, const std::string& folder) {
     std::array<Calls, 2> calls;
     for (const bool queued : {true, false}) {
@@ -240,7 +220,7 @@ bool sleep_row(Report& report, const std::string& folder) {
         if (!file) {
             return false;
         }
-        auto sink = std::make_unique<SleepySink>(std::move(*file));
+        auto sink = std::make_unique<SlowFile>(std::move(*file));
         auto recorder = queued ? Recorder::create(std::move(sink), path, simulation, {})
                                : Recorder::create(std::move(sink), simulation, {});
         if (!recorder) {

@@ -54,8 +54,8 @@ void write_zero_runs(ByteView raw, Bytes& target) {
 }
 
 Result<void> read_zero_runs(ByteView stored, std::uint64_t raw_bytes, Bytes& target) {
-    // All zeros first: there are tens of thousands of runs in a megabyte, and a list that grew with
-    // each would take twice the time. The size is one that the stored bytes may have.
+    // All zeros first, so that none of the many runs makes the list grow. The size is one that the
+    // stored bytes may have.
     target.resize(static_cast<std::size_t>(raw_bytes));
     std::size_t end = 0;
     ByteReader reader(stored);

@@ -166,6 +166,10 @@ Result<void> KeyframedRecording::Impl::load(Simulation& simulation,
 
 // --- KeyframedRecording ---
 
+Error file_changed() {
+    return Error(Errc::io_error, {}, "the file has changed meanwhile");
+}
+
 KeyframedRecording::KeyframedRecording(std::unique_ptr<Impl> impl)
     : impl_(std::move(impl)) {}
 
@@ -197,7 +201,7 @@ Result<KeyframedRecording> KeyframedRecording::open_again(Reader reader,
     again->open_side_file(options, head.session);
     if (head.session != first.session || head.manifest != first.manifest ||
         again->side.has_value() != impl_->side.has_value()) {
-        return fail(Error(Errc::io_error, {}, "the file has changed meanwhile"));
+        return fail(file_changed());
     }
     static_cast<KeyframePlaces&>(*again) = *impl_;
     if (auto gone = again->playback.seek(again->start); !gone) {

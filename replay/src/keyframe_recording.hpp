@@ -27,6 +27,9 @@ compare_recorded(const StateHashes& hashes, const RecordedState& recorded, bool&
 /// playback must go() somewhere afterwards. Errors: the reader's.
 Result<RecordedState> recorded_state(KeyframedRecording& recording, Tick tick);
 
+/// The error of a file that is not what it was when it was opened first.
+Error file_changed();
+
 /// The error of a keyframe that is wrong.
 Error wrong_keyframe(const char* field, std::string why);
 

@@ -2,6 +2,8 @@
 // Segments of one recording on several threads, and how their answers become one.
 #include "twinstep/replay/segments.hpp"
 
+#include "keyframe_recording.hpp"
+
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
@@ -32,10 +34,6 @@ struct SegmentWorker {
     std::optional<KeyframedRecording> recording;
     bool build_differs = false;
 };
-
-Error file_changed() {
-    return Error(Errc::io_error, {}, "the file has changed meanwhile");
-}
 
 /// The work on one recording. The first worker belongs to the thread that asks.
 class SegmentedRun {

@@ -231,7 +231,8 @@ void Simulation::save_sections(ByteSink& sink) {
     Bytes whole;
     save(whole);
     ByteReader reader(whole);
-    TWINSTEP_ASSERT(read_snapshot_head(reader).has_value());
+    const Result<Tick> tick = read_snapshot_head(reader);
+    TWINSTEP_ASSERT(tick.has_value());
     sink.put_run(ByteView(whole).subspan(reader.offset()));
 }
 

@@ -54,14 +54,14 @@ struct Taken {
 
 } // namespace
 
-/// Which end of a loop a thread takes its parts from. The caller takes the front, the others the
-/// back, and they meet in the middle: of loops over the same things, each has the same ones each
-/// time as far as it goes, and finds them in its own cache.
-enum class WorkerPool::End : std::uint8_t { front, back };
-
 // A loop is published by its number. Whoever takes a part counts it in the same word, so that a
 // thread which comes late can neither take a part of a loop that is over nor see half of a new one.
 struct WorkerPool::Shared {
+    /// Which end of a loop a thread takes its parts from. The caller takes the front, the others
+    /// the back, and they meet in the middle: of loops over the same things, each has the same ones
+    /// each time as far as it goes, and finds them in its own cache.
+    enum class End : std::uint8_t { front, back };
+
     std::atomic<std::uint64_t> taken{0}; ///< See Taken.
     std::atomic<std::uint32_t> done{0};  ///< Parts.
     std::atomic<const void*> context{nullptr};
@@ -89,21 +89,17 @@ struct WorkerPool::Shared {
     /// Publishes the parts from `from` on, at most parts_max of them; how many.
     std::uint32_t publish(const Job& job, std::uint32_t from) {
         const std::uint32_t count = std::min(job.parts - from, Taken::parts_max);
-        Taken none = Taken::from(taken.load(std::memory_order_relaxed));
-        ++none.loop;
+        const std::uint32_t loop = Taken::from(taken.load(std::memory_order_relaxed)).loop + 1;
         // Closed first: whoever sees anything of this loop while it is described, and takes it for
         // the loop before, finds that the word has changed.
-        none.front = Taken::parts_max;
-        none.back = Taken::parts_max;
-        taken.store(none.word(), std::memory_order_relaxed);
+        const Taken closed{loop, Taken::parts_max, Taken::parts_max};
+        taken.store(closed.word(), std::memory_order_relaxed);
         context.store(job.context, std::memory_order_release);
         take.store(job.take, std::memory_order_release);
         first.store(from, std::memory_order_release);
         parts.store(count, std::memory_order_release);
         done.store(0, std::memory_order_release);
-        none.front = 0;
-        none.back = 0;
-        taken.store(none.word(), std::memory_order_release);
+        taken.store(Taken{loop, 0, 0}.word(), std::memory_order_release);
         ring();
         return count;
     }
@@ -184,7 +180,7 @@ bool WorkerPool::intact() const noexcept {
 void WorkerPool::run(const Job& job) noexcept {
     for (std::uint32_t first = 0; first < job.parts;) {
         const std::uint32_t count = shared_->publish(job, first);
-        while (shared_->take_one(End::front)) {
+        while (shared_->take_one(Shared::End::front)) {
         }
         std::uint32_t looks = 0;
         while (shared_->done.load(std::memory_order_acquire) != count) {

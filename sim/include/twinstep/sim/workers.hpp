@@ -91,7 +91,6 @@ public:
     bool intact() const noexcept override;
 
 private:
-    enum class End : std::uint8_t;
     struct Shared;
 
     explicit WorkerPool(std::unique_ptr<Shared> shared);

@@ -168,6 +168,7 @@ TWINSTEP_MATH_BATCH(acos)
 TWINSTEP_MATH_BATCH(asin)
 TWINSTEP_MATH_BATCH(atan)
 TWINSTEP_MATH_BATCH(cbrt)
+TWINSTEP_MATH_BATCH(cos)
 TWINSTEP_MATH_BATCH(cosh)
 TWINSTEP_MATH_BATCH(exp)
 TWINSTEP_MATH_BATCH(exp10)
@@ -178,6 +179,7 @@ TWINSTEP_MATH_BATCH(log10)
 TWINSTEP_MATH_BATCH(log1p)
 TWINSTEP_MATH_BATCH(log2)
 TWINSTEP_MATH_BATCH(rsqrt)
+TWINSTEP_MATH_BATCH(sin)
 TWINSTEP_MATH_BATCH(sinh)
 TWINSTEP_MATH_BATCH(sqrt)
 TWINSTEP_MATH_BATCH(tan)
@@ -202,16 +204,6 @@ inline void sincos(std::span<const float> x, std::span<float> sines, std::span<f
             cosines[i] = both.cos;
         }
     }
-}
-
-/// result[i] = sin(x[i]) for all i. Requires lists of the same size; the result may be x itself.
-inline void sin(std::span<const float> x, std::span<float> result) {
-    detail::for_each_of(x, result, [](float value) { return sin(value); });
-}
-
-/// result[i] = cos(x[i]) for all i. Requires lists of the same size; the result may be x itself.
-inline void cos(std::span<const float> x, std::span<float> result) {
-    detail::for_each_of(x, result, [](float value) { return cos(value); });
 }
 
 /// result[i] = atan2(y[i], x[i]) for all i. Requires lists of the same size.
