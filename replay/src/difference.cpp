@@ -23,6 +23,7 @@ public:
     struct Item {
         Kind kind = Kind::field;
         FieldValue::Type type = FieldValue::Type::unsigned_integer;
+        std::uint8_t fraction_bits = 0;
         std::uint32_t name = 0;
         std::uint64_t bits = 0; ///< Of a text: its number in `texts`.
     };
@@ -36,15 +37,18 @@ public:
     void end_section() override {}
 
     void begin_object(std::string_view name, bool list) override {
-        items_.push_back({list ? Kind::open_list : Kind::open, {}, number(name), 0});
+        items_.push_back({list ? Kind::open_list : Kind::open, {}, 0, number(name), 0});
     }
 
-    void end_object() override { items_.push_back({Kind::close, {}, number({}), 0}); }
+    void end_object() override { items_.push_back({Kind::close, {}, 0, number({}), 0}); }
 
     void field(std::string_view name, const FieldValue& value) override {
         const bool text = value.type == FieldValue::Type::text;
-        items_.push_back(
-            {Kind::field, value.type, number(name), text ? number(value.text) : value.bits});
+        items_.push_back({Kind::field,
+                          value.type,
+                          value.fraction_bits,
+                          number(name),
+                          text ? number(value.text) : value.bits});
     }
 
     const std::vector<Item>& items() const { return items_; }
@@ -60,6 +64,7 @@ public:
         const bool is_text = item.type == FieldValue::Type::text;
         FieldValue value;
         value.type = item.type;
+        value.fraction_bits = item.fraction_bits;
         value.bits = item.bits;
         if (is_text) {
             value.text = text(item.bits);

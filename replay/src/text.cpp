@@ -48,7 +48,7 @@ public:
             }
             break;
         case FieldValue::Type::signed_integer:
-            if (value.bits + exact_max < 2 * exact_max) {
+            if (value.fraction_bits == 0 && value.bits + exact_max < 2 * exact_max) {
                 return put(name, static_cast<std::int64_t>(value.bits));
             }
             break;

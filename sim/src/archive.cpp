@@ -3,6 +3,7 @@
 #include "twinstep/sim/archive.hpp"
 
 #include "twinstep/sim/assert.hpp"
+#include "twinstep/sim/fixed.hpp"
 #include "twinstep/sim/tracked.hpp"
 
 #include <algorithm>
@@ -82,6 +83,11 @@ std::string to_string(const FieldValue& value) {
     case FieldValue::Type::unsigned_integer:
         return std::to_string(value.bits);
     case FieldValue::Type::signed_integer:
+        if (value.fraction_bits != 0) {
+            return detail::fixed_to_string(
+                detail::signed_magnitude(static_cast<std::int64_t>(value.bits)),
+                value.fraction_bits);
+        }
         return std::to_string(static_cast<std::int64_t>(value.bits));
     case FieldValue::Type::float32:
         return shortest(std::bit_cast<float>(static_cast<std::uint32_t>(value.bits)));

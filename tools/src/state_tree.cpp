@@ -19,6 +19,12 @@ Json number(const FieldValue& value) {
         return value.width == 64 ? Json(std::to_string(value.bits)) : Json(value.bits);
     case FieldValue::Type::signed_integer: {
         const auto number = static_cast<std::int64_t>(value.bits);
+        if (value.fraction_bits != 0) {
+            const double scale = static_cast<double>(std::uint64_t{1} << value.fraction_bits);
+            const std::string hex = to_hex(value.bits);
+            return {{"value", static_cast<double>(number) / scale},
+                    {"bits", hex.substr(hex.size() - value.width / 4U)}};
+        }
         return value.width == 64 ? Json(std::to_string(number)) : Json(number);
     }
     case FieldValue::Type::float32: {

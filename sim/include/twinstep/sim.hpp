@@ -3,6 +3,7 @@
 #pragma once
 
 #include "twinstep/sim/driver.hpp"
+#include "twinstep/sim/fixed.hpp"
 #include "twinstep/sim/float_environment.hpp"
 #include "twinstep/sim/game.hpp"
 #include "twinstep/sim/manifest.hpp"

@@ -283,9 +283,11 @@ struct FieldValue {
     std::uint64_t bits = 0; ///< The value, sign-extended, or the bit pattern of a float.
     std::string_view text;  ///< For Type::text only; valid during the call.
     std::uint8_t width = 0; ///< Bits the value has in the encoding; 0 for text.
+    /// The value counts 2^-fraction_bits. Not 0 for fixed point only.
+    std::uint8_t fraction_bits = 0;
 };
 
-/// The value as decimal text; floats in shortest round-trip form.
+/// The value as decimal text; floats and fixed point in shortest round-trip form.
 std::string to_string(const FieldValue& value);
 
 /// Walks a state as a named tree. Unnamed children (elements of a list) have an empty name.
@@ -310,9 +312,10 @@ public:
     void name_next(const char* name) { next_name_ = name; }
 
     template <Scalar T>
-    void write(T value) {
+    void write(T value, int fraction_bits = 0) {
         FieldValue field;
         field.width = sizeof(T) * 8;
+        field.fraction_bits = static_cast<std::uint8_t>(fraction_bits);
         if constexpr (std::same_as<T, bool>) {
             field.type = FieldValue::Type::boolean;
             field.bits = value ? 1U : 0U;
@@ -331,7 +334,7 @@ public:
         emit(field);
     }
 
-    void write_text(std::string_view text) { emit({FieldValue::Type::text, 0, text, 0}); }
+    void write_text(std::string_view text) { emit({FieldValue::Type::text, 0, text, 0, 0}); }
 
     void begin_object(bool list);
     void end_object();
