@@ -2,7 +2,7 @@
 // Philox4x32-10 and the draws made from it.
 #include "twinstep/sim/random.hpp"
 
-#include "twinstep/sim/assert.hpp"
+#include "bounded.hpp"
 
 namespace twinstep {
 
@@ -42,25 +42,11 @@ std::uint64_t Random::bits() {
 }
 
 std::uint32_t Random::below(std::uint32_t bound) {
-    TWINSTEP_ASSERT(bound >= 1);
-    // The high half of a 32 x 32 bit product is uniform once the few low halves that would be hit
-    // once too often are rejected. Source: Lemire, "Fast random integer generation in an interval",
-    // ACM TOMACS 29(1), 2019.
-    const std::uint32_t reject_below = (0U - bound) % bound;
-    for (;;) {
-        const std::uint64_t product = (bits() & 0xFFFFFFFFU) * bound;
-        if (static_cast<std::uint32_t>(product) >= reject_below) {
-            return static_cast<std::uint32_t>(product >> 32);
-        }
-    }
+    return bounded_below([this] { return bits(); }, bound);
 }
 
 std::int32_t Random::between(std::int32_t low, std::int32_t high) {
-    TWINSTEP_ASSERT(low <= high);
-    const std::uint32_t span = static_cast<std::uint32_t>(high) - static_cast<std::uint32_t>(low);
-    const std::uint32_t offset =
-        span == UINT32_MAX ? static_cast<std::uint32_t>(bits()) : below(span + 1);
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(low) + offset);
+    return bounded_between([this] { return bits(); }, low, high);
 }
 
 } // namespace twinstep

@@ -2,6 +2,7 @@
 // Everything a game needs in order to be simulated.
 #pragma once
 
+#include "twinstep/sim/draws.hpp"
 #include "twinstep/sim/driver.hpp"
 #include "twinstep/sim/fixed.hpp"
 #include "twinstep/sim/float_environment.hpp"

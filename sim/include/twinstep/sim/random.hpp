@@ -38,6 +38,10 @@ public:
     /// Uniform in [low, high], without bias. Requires low <= high.
     std::int32_t between(std::int32_t low, std::int32_t high);
 
+    std::uint64_t seed() const { return seed_; }
+
+    Tick tick() const { return tick_; }
+
     /// How many times bits() was drawn.
     std::uint64_t draws() const { return draws_; }
 
