@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Fixed point: every operation against exact integers of 128 bits, every policy at its edges.
 #include "assertion_of.hpp"
+#include "state_forms.hpp"
 #include "test_random.hpp"
 
 #include "twinstep/sim/fixed.hpp"
-#include "twinstep/sim/snapshot.hpp"
 #include "twinstep/sim/tracked.hpp"
 
 #include <catch2/catch.hpp>
@@ -446,7 +446,7 @@ struct FixedState {
 
     template <class Archive>
     void serialize(Archive& archive) {
-        archive(section("fixed", CEREAL_NVP(x), CEREAL_NVP(y), CEREAL_NVP(list)));
+        archive(CEREAL_NVP(x), CEREAL_NVP(y), CEREAL_NVP(list));
     }
 };
 
@@ -457,48 +457,8 @@ struct IntegerState {
 
     template <class Archive>
     void serialize(Archive& archive) {
-        archive(section("fixed", CEREAL_NVP(x), CEREAL_NVP(y), CEREAL_NVP(list)));
+        archive(CEREAL_NVP(x), CEREAL_NVP(y), CEREAL_NVP(list));
     }
-};
-
-template <class State>
-Bytes bytes_of_state(State& state) {
-    Bytes bytes;
-    BufferSink sink(bytes);
-    OutArchive archive(sink);
-    archive(state);
-    sink.finish();
-    return bytes;
-}
-
-template <class State>
-Hash128 hash_of_state(State& state) {
-    StateHashes hashes;
-    HashSink sink;
-    OutArchive archive(sink);
-    sink.begin(Tick{7}, hashes);
-    archive(state);
-    sink.finish();
-    return hashes.state;
-}
-
-class FixedPaths : public FieldVisitor {
-public:
-    bool begin_section(std::string_view) override { return true; }
-
-    void end_section() override {}
-
-    void begin_object(std::string_view name, bool list) override {
-        text += std::string(name) + (list ? "[" : "{");
-    }
-
-    void end_object() override { text += "]"; }
-
-    void field(std::string_view name, const FieldValue& value) override {
-        text += std::string(name) + "=" + to_string(value) + ";";
-    }
-
-    std::string text;
 };
 
 } // namespace
@@ -506,45 +466,29 @@ public:
 TEST_CASE("fixed point is saved, hashed and loaded as its integer", "[sim][unit]") {
     FixedState fixed{Q16x16::nearest(-1.5), Q32x32::ratio(1, 3), {Q16x16{1}, Q16x16::smallest()}};
     IntegerState integers{-98304, 1431655765, {65536, 1}};
-    const Bytes bytes = bytes_of_state(fixed);
-    REQUIRE(bytes == bytes_of_state(integers));
-    REQUIRE(hash_of_state(fixed) == hash_of_state(integers));
+    const Bytes bytes = bytes_of(fixed);
+    REQUIRE(bytes == bytes_of(integers));
+    REQUIRE(hash_of(fixed) == hash_of(integers));
     FixedState loaded;
-    InArchive archive(bytes);
-    archive(loaded);
-    REQUIRE(archive.finish());
+    REQUIRE(load_from(bytes, loaded));
     REQUIRE(loaded.x == fixed.x);
     REQUIRE(loaded.y == fixed.y);
     REQUIRE(loaded.list == fixed.list);
     // Cut anywhere, it is refused.
     for (std::size_t size = 0; size < bytes.size(); ++size) {
         FixedState cut;
-        InArchive short_archive(ByteView(bytes).first(size));
-        short_archive(cut);
-        REQUIRE_FALSE(short_archive.finish());
+        REQUIRE(refusal_of(ByteView(bytes).first(size), cut).starts_with("truncated"));
     }
-    REQUIRE(schema_of(fixed) == "{fixed={x:q16.16,y:q32.32,list:[q16.16]}}");
-    FixedPaths paths;
-    VisitArchive visit(paths);
-    visit(fixed);
-    REQUIRE(paths.text == "{x=-1.5;y=0.3333333333;list[=1;=0.00002;]]");
+    REQUIRE(schema_of(fixed) == "{x:q16.16,y:q32.32,list:[q16.16]}");
+    REQUIRE(tree_of(fixed) == "{x:-1.5 y:0.3333333333 list[:1 :0.00002 ]}");
 }
 
 TEST_CASE("a list of fixed-point numbers may be tracked", "[sim][unit]") {
     TrackedVector<Q16x16> tracked(5000, Q16x16{2});
     TrackedVector<std::int32_t> integers(5000, 2 << 16);
-    const auto hash = [](auto& vector) {
-        StateHashes hashes;
-        HashSink sink;
-        OutArchive archive(sink);
-        sink.begin(Tick{0}, hashes);
-        archive(section("list", vector));
-        sink.finish();
-        return hashes.state;
-    };
-    REQUIRE(hash(tracked) == hash(integers));
+    REQUIRE(hash_of(tracked) == hash_of(integers));
     tracked.write(4999) += Q16x16::smallest();
-    REQUIRE(hash(tracked) != hash(integers));
+    REQUIRE(hash_of(tracked) != hash_of(integers));
     integers.write(4999) += 1;
-    REQUIRE(hash(tracked) == hash(integers));
+    REQUIRE(hash_of(tracked) == hash_of(integers));
 }

@@ -10,10 +10,12 @@
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace assertion_detail {
 
 inline int assertion_pipe = -1;
+inline bool with_line = false;
 
 } // namespace assertion_detail
 
@@ -36,6 +38,12 @@ std::string assertion_of(Body&& body) {
                                           failure.expression.data(),
                                           failure.expression.size());
             static_cast<void>(written);
+            if (assertion_detail::with_line) {
+                const std::string line = " in line " + std::to_string(failure.line);
+                const ssize_t more =
+                    write(assertion_detail::assertion_pipe, line.data(), line.size());
+                static_cast<void>(more);
+            }
         });
         body();
         _exit(0);
@@ -57,4 +65,13 @@ std::string assertion_of(Body&& body) {
         return "no assertion";
     }
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? text : "no abort";
+}
+
+/// The same, with " in line N" behind it.
+template <class Body>
+std::string assertion_with_line_of(Body&& body) {
+    assertion_detail::with_line = true;
+    std::string text = assertion_of(std::forward<Body>(body));
+    assertion_detail::with_line = false;
+    return text;
 }
