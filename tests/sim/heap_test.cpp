@@ -141,7 +141,10 @@ TEST_CASE("equal elements leave a heap as they came, saved or not", "[sim][prope
             if (saving && i % 7 == 0) {
                 const Bytes bytes = bytes_of(heap);
                 REQUIRE(bytes == bytes_of(model));
-                REQUIRE((i % 2 == 0 || load_from(bytes, heap)));
+                if (i % 2 != 0) {
+                    heap = {};
+                    REQUIRE(load_from(bytes, heap));
+                }
             }
         }
     }

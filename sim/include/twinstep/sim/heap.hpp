@@ -141,7 +141,6 @@ private:
             }
 #endif
         }
-        next_ = entries_.size();
     }
 
     void load(InArchive& archive) {

@@ -69,35 +69,18 @@ void sort_by_insertion(std::span<T> values, const Less& less) {
 }
 
 /// Merges the sorted parts before and from `middle` in place; of equal elements those of the first
-/// part come first. The longer part is cut in half, the other where that half's end belongs, and
-/// what lies between the cuts changes sides.
+/// part come first. The second part is cut in half, the first where that half begins to belong, and
+/// what lies between the cuts changes sides. The second part halves with each level of calls.
 /// Source: K. Dudzinski, A. Dydek, "On a stable storage merging algorithm", 1981.
 template <class T, class Less>
 void merge_in_place(std::span<T> values, std::size_t middle, const Less& less) {
     while (middle > 0 && middle < values.size() && less(values[middle], values[middle - 1])) {
-        std::size_t left = middle / 2;
-        std::size_t right = middle + (values.size() - middle - 1) / 2;
-        if (middle > values.size() - middle) {
-            right = static_cast<std::size_t>(
-                std::lower_bound(values.begin() + static_cast<std::ptrdiff_t>(middle),
-                                 values.end(),
-                                 values[left],
-                                 less) -
-                values.begin());
-        } else {
-            left = static_cast<std::size_t>(
-                std::upper_bound(values.begin(),
-                                 values.begin() + static_cast<std::ptrdiff_t>(middle),
-                                 values[right],
-                                 less) -
-                values.begin());
-            ++right;
-        }
-        const std::span<T> between = values.subspan(left, right - left);
-        std::rotate(between.begin(),
-                    between.begin() + static_cast<std::ptrdiff_t>(middle - left),
-                    between.end());
-        const std::size_t cut = left + (right - middle);
+        const auto begin = values.begin();
+        const auto second = begin + static_cast<std::ptrdiff_t>(middle);
+        const auto half = second + (values.end() - second - 1) / 2;
+        const auto belongs = std::upper_bound(begin, second, *half, less);
+        const auto left = static_cast<std::size_t>(belongs - begin);
+        const auto cut = static_cast<std::size_t>(std::rotate(belongs, second, half + 1) - begin);
         merge_in_place(values.first(cut), left, less);
         values = values.subspan(cut);
         middle -= left;
