@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What hashing a state costs next to XXH3 alone, and what the driver adds to a step.
+// What hashing a state costs next to XXH3 alone, what the driver adds to a step, and the toolbox.
 #include "report.hpp"
+#include "sim/toolbox.hpp"
 #include "toy_game.hpp"
 
 #include "twinstep/sim.hpp"
@@ -257,6 +258,7 @@ int main(int argc, char** argv) {
         driver_row(report, "driver", slots, false);
         driver_row(report, "driver and observer", slots, true);
     }
+    toolbox_rows(report);
     tracked_row(report);
     return report.print();
 }

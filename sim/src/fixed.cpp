@@ -44,11 +44,11 @@ std::string fixed_to_string(SignedMagnitude raw, int fraction_bits) {
     return text;
 }
 
-void fixed_failed(const FixedOperation& operation) {
-    std::string text = std::string("fixed point: the ") + operation.name + " of " +
-                       fixed_to_string(signed_magnitude(operation.a), operation.a_bits);
-    if (operation.b_bits >= 0) {
-        text += " and " + fixed_to_string(signed_magnitude(operation.b), operation.b_bits);
+void fixed_failed(const char* name, std::int64_t a, int a_bits, std::int64_t b, int b_bits) {
+    std::string text = std::string("fixed point: the ") + name + " of " +
+                       fixed_to_string(signed_magnitude(a), a_bits);
+    if (b_bits >= 0) {
+        text += " and " + fixed_to_string(signed_magnitude(b), b_bits);
     }
     stop(text + " is out of range");
 }

@@ -28,13 +28,30 @@ struct Ranked {
     bool operator==(const Ranked&) const = default;
 };
 
+/// The same, but not to be copied as bytes: merged in place, without room beside it.
+struct Heavy : Ranked {
+    Heavy() = default;
+
+    Heavy(std::uint32_t of_rank, std::uint32_t of_id)
+        : Ranked{of_rank, of_id} {}
+
+    Heavy(const Heavy& other)
+        : Ranked(other) {}
+
+    Heavy& operator=(const Heavy&) = default;
+};
+
+static_assert(detail::merge_room<Ranked> == 512);
+static_assert(detail::merge_room<Heavy> == 0);
+
 constexpr auto by_rank = [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; };
 constexpr auto by_rank_and_id = [](const Ranked& a, const Ranked& b) {
     return std::tie(a.rank, a.id) < std::tie(b.rank, b.id);
 };
 
-std::vector<Ranked> ranked_list(TestRandom& random, std::size_t size, std::size_t ranks) {
-    std::vector<Ranked> list(size);
+template <class T>
+std::vector<T> ranked_list(TestRandom& random, std::size_t size, std::size_t ranks) {
+    std::vector<T> list(size);
     const std::size_t pattern = random.below(4);
     for (std::size_t i = 0; i < size; ++i) {
         const std::size_t rank = pattern == 0   ? i * ranks / size
@@ -45,6 +62,18 @@ std::vector<Ranked> ranked_list(TestRandom& random, std::size_t size, std::size_
     return list;
 }
 
+template <class T>
+void compare_with_stable_sort(TestRandom& random, std::size_t size, std::size_t ranks) {
+    std::vector<T> list = ranked_list<T>(random, size, ranks);
+    std::vector<T> expected = list;
+    std::stable_sort(expected.begin(), expected.end(), by_rank);
+    const AllocationCounter allocated;
+    detail::stable_sort_in_place(std::span(list), by_rank);
+    REQUIRE(allocated.count() == 0);
+    CAPTURE(size, ranks);
+    REQUIRE(list == expected);
+}
+
 } // namespace
 
 TEST_CASE("sorting in place is stable, at every length", "[sim][property]") {
@@ -52,20 +81,13 @@ TEST_CASE("sorting in place is stable, at every length", "[sim][property]") {
     TestRandom random;
     for (std::size_t round = 0; round < 3000; ++round) {
         const std::size_t size = round < 300 ? round : random.below(700);
-        std::vector<Ranked> list = ranked_list(random, size, 1 + random.below(size + 2));
-        std::vector<Ranked> expected = list;
-        std::stable_sort(expected.begin(), expected.end(), by_rank);
-        detail::stable_sort_in_place(std::span(list), by_rank);
-        CAPTURE(round, size);
-        REQUIRE(list == expected);
+        compare_with_stable_sort<Ranked>(random, size, 1 + random.below(size + 2));
+        compare_with_stable_sort<Heavy>(random, size, 1 + random.below(size + 2));
     }
-    std::vector<Ranked> large = ranked_list(random, 20000, 500);
-    std::vector<Ranked> expected = large;
-    std::stable_sort(expected.begin(), expected.end(), by_rank);
-    const AllocationCounter allocated;
-    detail::stable_sort_in_place(std::span(large), by_rank);
-    REQUIRE(allocated.count() == 0);
-    REQUIRE(large == expected);
+    for (const std::size_t ranks : {3U, 500U, 100000U}) {
+        compare_with_stable_sort<Ranked>(random, 20000, ranks);
+        compare_with_stable_sort<Heavy>(random, 20000, ranks);
+    }
 }
 
 TEST_CASE("a total order sorts lists of any kind, also of what only moves", "[sim][unit]") {

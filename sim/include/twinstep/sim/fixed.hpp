@@ -50,8 +50,11 @@ struct FixedOperation {
     int b_bits = -1;
 };
 
-/// End the program by way of the assertion handler, naming operation and operands.
-[[noreturn]] void fixed_failed(const FixedOperation& operation);
+/// End the program by way of the assertion handler, naming operation and operands. They take single
+/// values: a compiler that has to pass an operation in memory writes it there before it knows that
+/// it failed.
+[[noreturn]] void
+fixed_failed(const char* name, std::int64_t a, int a_bits, std::int64_t b, int b_bits);
 [[noreturn]] void fixed_conversion_failed(SignedMagnitude raw, int fraction_bits);
 [[noreturn]] void fixed_conversion_failed(double value);
 
@@ -303,7 +306,7 @@ public:
     friend constexpr Fixed sqrt(Fixed a) {
         if (a.raw_ < 0) [[unlikely]] {
             if constexpr (policy != Overflow::saturate) {
-                detail::fixed_failed({"square root", a.raw_, fraction_bits});
+                detail::fixed_failed("square root", a.raw_, fraction_bits, 0, -1);
             }
             return Fixed{};
         }
@@ -344,7 +347,11 @@ private:
         if constexpr (policy != Overflow::wrap) {
             if (!fits) [[unlikely]] {
                 if constexpr (policy == Overflow::checked) {
-                    detail::fixed_failed(operation);
+                    detail::fixed_failed(operation.name,
+                                         operation.a,
+                                         operation.a_bits,
+                                         operation.b,
+                                         operation.b_bits);
                 }
                 return negative ? lowest() : highest();
             }
@@ -407,7 +414,8 @@ private:
         const std::int64_t b = operation.b;
         if (b == 0) [[unlikely]] {
             if constexpr (policy != Overflow::saturate) {
-                detail::fixed_failed(operation);
+                detail::fixed_failed(
+                    operation.name, operation.a, operation.a_bits, operation.b, operation.b_bits);
             }
             return a == 0 ? Fixed{} : a < 0 ? lowest() : highest();
         }

@@ -6,12 +6,15 @@
 #include "twinstep/sim/assert.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <iterator>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -68,6 +71,32 @@ void sort_by_insertion(std::span<T> values, const Less& less) {
     }
 }
 
+/// Elements that there is room for on the stack while two parts are merged. A page of it makes all
+/// but the longest lists quick.
+template <class T>
+inline constexpr std::size_t
+    merge_room = std::is_trivially_copyable_v<T>&& std::is_copy_assignable_v<T> ? 4096 / sizeof(T)
+                                                                                : 0;
+
+/// Merges as merge_in_place does, by way of a copy of the first part. Requires room for it.
+template <class T, class Less>
+void merge_through_room(std::span<T> values, std::size_t middle, const Less& less) {
+    alignas(T) std::array<std::byte, merge_room<T> * sizeof(T)> room;
+    std::memcpy(room.data(), values.data(), middle * sizeof(T));
+    const T* first = std::launder(reinterpret_cast<const T*>(room.data()));
+    const T* const first_end = first + middle;
+    std::size_t second = middle;
+    std::size_t target = 0;
+    while (first != first_end && second < values.size()) {
+        const bool from_second = less(values[second], *first);
+        values[target] = from_second ? values[second] : *first;
+        second += from_second ? 1 : 0;
+        first += from_second ? 0 : 1;
+        ++target;
+    }
+    std::copy(first, first_end, values.begin() + static_cast<std::ptrdiff_t>(target));
+}
+
 /// Merges the sorted parts before and from `middle` in place; of equal elements those of the first
 /// part come first. The second part is cut in half, the first where that half begins to belong, and
 /// what lies between the cuts changes sides. The second part halves with each level of calls.
@@ -75,6 +104,12 @@ void sort_by_insertion(std::span<T> values, const Less& less) {
 template <class T, class Less>
 void merge_in_place(std::span<T> values, std::size_t middle, const Less& less) {
     while (middle > 0 && middle < values.size() && less(values[middle], values[middle - 1])) {
+        if constexpr (merge_room<T> != 0) {
+            if (middle <= merge_room<T>) {
+                merge_through_room(values, middle, less);
+                return;
+            }
+        }
         const auto begin = values.begin();
         const auto second = begin + static_cast<std::ptrdiff_t>(middle);
         const auto half = second + (values.end() - second - 1) / 2;
@@ -106,7 +141,7 @@ void stable_sort_in_place(std::span<T> values, const Less& less) {
 /// Sorts a contiguous list by a total order: `less` says of any two different elements which comes
 /// first. With TWINSTEP_VALIDATE, two that it cannot tell apart, though they are not equal, stop
 /// the program, which says where they ended up and which call it was. Equal elements keep the order
-/// they were in, so that the result is defined in any case. Allocates nothing.
+/// they were in, so that the result is defined in any case. Allocates nothing; uses 4 KiB of stack.
 ///     total_sort(units, [](const Unit& a, const Unit& b) {
 ///         return std::tie(a.distance, a.id) < std::tie(b.distance, b.id);
 ///     });
