@@ -105,6 +105,7 @@ public:
         }
         twinstep::total_sort(places);
         std::vector<CartHandle> order;
+        order.reserve(places.size());
         for (const auto& [place, handle] : places) {
             order.push_back(handle);
         }

@@ -31,15 +31,18 @@ constexpr std::uint64_t half_of(const std::array<std::uint32_t, 4>& block, std::
     return (std::uint64_t{block[first + 1]} << 32) | block[first];
 }
 
-} // namespace
-
-DrawStream::DrawStream(std::uint64_t seed, Tick tick, std::uint32_t stream) {
+std::array<std::uint32_t, 2> key_of(std::uint64_t seed, Tick tick, std::uint32_t stream) {
     TWINSTEP_ASSERT(tick.value <= tick_max);
     const auto block =
         philox4x32({0, low_half(tick.value), high_half(tick.value) | no_tick, stream},
                    {low_half(seed), high_half(seed)});
-    key_ = {block[0], block[1]};
+    return {block[0], block[1]};
 }
+
+} // namespace
+
+DrawStream::DrawStream(std::uint64_t seed, Tick tick, std::uint32_t stream)
+    : key_(key_of(seed, tick, stream)) {}
 
 std::array<std::uint32_t, 4> DrawStream::block(std::uint64_t entity, std::uint32_t index) const {
     return philox4x32({index, low_half(entity), high_half(entity), 0}, key_);

@@ -291,3 +291,55 @@ TEST_CASE("two live simulations are compared down to the field", "[replay][unit]
     CHECK(longer->field == "bodies[1]");
     CHECK(longer->expected == "(missing)");
 }
+
+namespace {
+
+/// Wagons with a place in fixed point; the second stands where the config's size says.
+class Wagons {
+public:
+    using Input = ToyInput;
+    static constexpr std::string_view id = "wagons";
+    static constexpr TickRate tick_rate{50};
+
+    struct Wagon {
+        Q16x16 place;
+        DrawCount draws;
+
+        template <class Archive>
+        void serialize(Archive& archive) {
+            archive(CEREAL_NVP(place), CEREAL_NVP(draws));
+        }
+    };
+
+    void reset(const Setup& setup) {
+        const auto first = wagons_.insert({});
+        wagons_.insert({Q16x16{1}, {}});
+        wagons_.insert({Q16x16::ratio(static_cast<std::int32_t>(setup.config.size()), 10), {}});
+        wagons_.erase(first);
+    }
+
+    void step(const Step<Input>&) {}
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(section("wagons", CEREAL_NVP(wagons_)));
+    }
+
+private:
+    SlotMap<Wagon, 8> wagons_;
+};
+
+} // namespace
+
+TEST_CASE("a difference in fixed point is told in decimals, under its slot", "[replay][unit]") {
+    GameSimulation<Wagons> left;
+    GameSimulation<Wagons> right;
+    REQUIRE(left.reset({1, 1, {}}));
+    REQUIRE(right.reset({1, 1, {{"a", "b"}}}));
+    const auto divergence = compare_states(left, right);
+    REQUIRE(divergence);
+    CHECK(divergence->section == "wagons");
+    CHECK(divergence->field == "wagons.values[2].place");
+    CHECK(divergence->expected == "0");
+    CHECK(divergence->actual == "0.1");
+}

@@ -124,7 +124,8 @@ TEST_CASE("a state of all containers goes back in place and comes the same way",
             if (simulation.tick().value == hashes.size()) {
                 hashes.push_back(simulation.hash().state);
             }
-            REQUIRE(simulation.hash().state == hashes[simulation.tick().value]);
+            REQUIRE(simulation.hash().state ==
+                    hashes[static_cast<std::size_t>(simulation.tick().value)]);
             step_toolbox(simulation);
         }
         REQUIRE(snapshots.go_back(Tick{simulation.tick().value - 5}, simulation));

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <iterator>
 #include <type_traits>
-#include <utility>
 
 namespace twinstep::detail {
 
@@ -14,9 +12,7 @@ template <class Container>
 class PlaceIterator {
 public:
     using value_type = typename std::remove_const_t<Container>::value_type;
-    using reference = decltype(std::declval<Container&>()[0]);
     using difference_type = std::ptrdiff_t;
-    using iterator_category = std::forward_iterator_tag;
 
     PlaceIterator() = default;
 
@@ -24,7 +20,7 @@ public:
         : container_(&container)
         , place_(place) {}
 
-    reference operator*() const { return (*container_)[place_]; }
+    decltype(auto) operator*() const { return (*container_)[place_]; }
 
     auto operator->() const { return &**this; }
 
