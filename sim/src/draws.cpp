@@ -2,7 +2,7 @@
 // Draws of entities: keys, blocks and the normal distribution.
 #include "twinstep/sim/draws.hpp"
 
-#include "bounded.hpp"
+#include "draw_parts.hpp"
 
 #include "twinstep/sim/math/logarithm.hpp"
 #include "twinstep/sim/math/root.hpp"
@@ -17,19 +17,6 @@ namespace {
 /// Keeps the blocks that make keys apart from those of Random, whose third word is the upper half
 /// of a tick: no tick has this bit.
 constexpr std::uint32_t no_tick = std::uint32_t{1} << 31;
-
-constexpr std::uint32_t low_half(std::uint64_t value) {
-    return static_cast<std::uint32_t>(value);
-}
-
-constexpr std::uint32_t high_half(std::uint64_t value) {
-    return static_cast<std::uint32_t>(value >> 32);
-}
-
-constexpr std::uint64_t half_of(const std::array<std::uint32_t, 4>& block, std::uint32_t draw) {
-    const std::size_t first = draw % 2 == 0 ? 0 : 2;
-    return (std::uint64_t{block[first + 1]} << 32) | block[first];
-}
 
 std::array<std::uint32_t, 2> key_of(std::uint64_t seed, Tick tick, std::uint32_t stream) {
     TWINSTEP_ASSERT(tick.value <= tick_max);
@@ -72,11 +59,11 @@ std::int32_t Draws::next_between(std::int32_t low, std::int32_t high) {
     return bounded_between([this] { return next(); }, low, high);
 }
 
-void Draws::second_draw(const char* file, int line) {
+void Draws::second_draw(CallPlace place) {
     assertion_failed({"a second random draw in one expression: the order of the two is the "
                       "compiler's choice; keep the first in a variable",
-                      file,
-                      line,
+                      place.file,
+                      place.line,
                       __func__});
 }
 

@@ -2,7 +2,7 @@
 // Philox4x32-10 and the draws made from it.
 #include "twinstep/sim/random.hpp"
 
-#include "bounded.hpp"
+#include "draw_parts.hpp"
 
 namespace twinstep {
 
@@ -30,15 +30,10 @@ std::uint64_t Random::bits() {
     // A block holds two draws.
     if (draws_ % 2 == 0) {
         block_ = philox4x32(
-            {static_cast<std::uint32_t>(draws_ / 2),
-             static_cast<std::uint32_t>(tick_.value),
-             static_cast<std::uint32_t>(tick_.value >> 32),
-             stream_},
-            {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
+            {low_half(draws_ / 2), low_half(tick_.value), high_half(tick_.value), stream_},
+            {low_half(seed_), high_half(seed_)});
     }
-    const std::size_t half = draws_ % 2 == 0 ? 0 : 2;
-    ++draws_;
-    return (static_cast<std::uint64_t>(block_[half + 1]) << 32) | block_[half];
+    return half_of(block_, draws_++);
 }
 
 std::uint32_t Random::below(std::uint32_t bound) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The rules of `pile`: set-up, settling, walls, sleep, throwing, pulling, and extreme inputs.
 #include "pile_support.hpp"
+#include "state_forms.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -30,14 +31,7 @@ bool advance_idle(Simulation& simulation, int ticks) {
 
 /// The bodies and contacts alone; a state's hash also depends on its tick.
 Bytes encoded(const Pile& game) {
-    Bytes bytes;
-    twinstep::BufferSink sink(bytes);
-    twinstep::OutArchive archive(sink);
-    auto bodies = game.bodies();
-    auto contacts = game.contacts();
-    archive(bodies, contacts);
-    sink.finish();
-    return bytes;
+    return bytes_of(game.bodies(), game.contacts());
 }
 
 /// Deepest overlap of two circles, in metres; boxes are left out.

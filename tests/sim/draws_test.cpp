@@ -267,6 +267,9 @@ TEST_CASE("a second draw in one expression stops the program", "[sim][unit]") {
     Draws& draws = dice.draws;
     const auto use = [](auto...) {};
     REQUIRE(assertion_of([&] { use(draws.below(6), draws.below(6)); }) == message);
+    const int line = __LINE__ + 1;
+    const auto both = [&] { use(draws.below(6), below(draws, 9)); };
+    REQUIRE(assertion_with_line_of(both) == message + " in line " + std::to_string(line));
     REQUIRE(assertion_of([&] { use(draws.bits() - draws.bits()); }) == message);
     REQUIRE(assertion_of([&] { use(unit<float>(draws), normal(draws)); }) == message);
     REQUIRE(assertion_of([&] { use(chance(draws, 1, 2), draws.between(1, 2)); }) == message);

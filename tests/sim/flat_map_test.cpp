@@ -202,24 +202,10 @@ TEST_CASE("a flat map out of order, doubled, cut or too long is refused", "[sim]
     for (std::size_t size = 0; size < good.size(); ++size) {
         REQUIRE(refusal_of(ByteView(good).first(size), map).starts_with("truncated"));
     }
-    // Each bit: refused, or read as what these bytes say and nothing else does.
-    int accepted = 0;
-    for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
-        Bytes bytes = good;
-        bytes[bit / 8] ^= std::byte{1} << (bit % 8);
-        if (load_from(bytes, map)) {
-            REQUIRE(bytes_of(map) == bytes);
-            ++accepted;
-        }
-    }
-    REQUIRE(accepted > 20);
+    REQUIRE(good.size() * 8 - refused_bits(good, map) > 20);
     Bytes many = good;
     many[6] = std::byte{1};
-    const AllocationCounter allocated;
-    InArchive archive(many);
-    archive(map);
-    REQUIRE(allocated.bytes() < 1000);
-    REQUIRE_FALSE(archive.ok());
+    require_cheap_refusal(many, map);
 }
 
 TEST_CASE("a flat map allocates nothing once it has its size", "[sim][unit]") {

@@ -281,23 +281,10 @@ TEST_CASE("a slot map cut, changed or too long is refused or is what it says", "
         REQUIRE_FALSE(load_from(ByteView(good).first(size), loaded));
         REQUIRE(loaded == SlotMap<std::string, 8>());
     }
-    int accepted = 0;
-    for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
-        Bytes bytes = good;
-        bytes[bit / 8] ^= std::byte{1} << (bit % 8);
-        if (load_from(bytes, loaded)) {
-            REQUIRE(bytes_of(loaded) == bytes);
-            ++accepted;
-        }
-    }
-    REQUIRE(accepted > 20);
+    REQUIRE(good.size() * 8 - refused_bits(good, loaded) > 20);
     Bytes many = good;
     many[6] = std::byte{1};
-    const AllocationCounter allocated;
-    InArchive archive(many);
-    archive(loaded);
-    REQUIRE(allocated.bytes() < 1000);
-    REQUIRE_FALSE(archive.ok());
+    require_cheap_refusal(many, loaded);
 }
 
 TEST_CASE("a slot map allocates nothing once it has its size", "[sim][unit]") {

@@ -2,14 +2,18 @@
 // Builds the JSON of a state from what a FieldVisitor is shown.
 #include "state_tree.hpp"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <vector>
 
 namespace twinstep::tools {
 
 namespace {
+
+/// What JSON's numbers may not tell apart: the number, and its bits.
+Json exact(double number, const FieldValue& value) {
+    const std::string hex = to_hex(value.bits);
+    return {{"value", number}, {"bits", hex.substr(hex.size() - value.width / 4U)}};
+}
 
 Json number(const FieldValue& value) {
     switch (value.type) {
@@ -21,18 +25,14 @@ Json number(const FieldValue& value) {
         const auto number = static_cast<std::int64_t>(value.bits);
         if (value.fraction_bits != 0) {
             const double scale = static_cast<double>(std::uint64_t{1} << value.fraction_bits);
-            const std::string hex = to_hex(value.bits);
-            return {{"value", static_cast<double>(number) / scale},
-                    {"bits", hex.substr(hex.size() - value.width / 4U)}};
+            return exact(static_cast<double>(number) / scale, value);
         }
         return value.width == 64 ? Json(std::to_string(number)) : Json(number);
     }
-    case FieldValue::Type::float32: {
-        const auto bits = static_cast<std::uint32_t>(value.bits);
-        return {{"value", std::bit_cast<float>(bits)}, {"bits", fmt::format("{:08x}", bits)}};
-    }
+    case FieldValue::Type::float32:
+        return exact(std::bit_cast<float>(static_cast<std::uint32_t>(value.bits)), value);
     case FieldValue::Type::float64:
-        return {{"value", std::bit_cast<double>(value.bits)}, {"bits", to_hex(value.bits)}};
+        return exact(std::bit_cast<double>(value.bits), value);
     case FieldValue::Type::text:
         return std::string(value.text);
     }

@@ -14,6 +14,17 @@ struct AssertionFailure {
     std::string_view function;   ///< Enclosing function.
 };
 
+/// Where a function was called from; the default of a last parameter.
+struct CallPlace {
+    const char* file;
+    int line;
+
+    static constexpr CallPlace here(const char* of_file = __builtin_FILE(),
+                                    int of_line = __builtin_LINE()) {
+        return {of_file, of_line};
+    }
+};
+
 /// Receives a failed assertion. It should not return; if it does, the process is aborted.
 using AssertionHandler = void (*)(const AssertionFailure& failure);
 

@@ -72,9 +72,8 @@ private:
 /// default of a last parameter.
 class DrawGuard {
 public:
-    explicit DrawGuard(const char* file = __builtin_FILE(), int line = __builtin_LINE())
-        : file_(file)
-        , line_(line) {}
+    explicit DrawGuard(CallPlace place = CallPlace::here())
+        : place_(place) {}
 
     DrawGuard(const DrawGuard&) = delete;
     DrawGuard& operator=(const DrawGuard&) = delete;
@@ -88,8 +87,7 @@ public:
 private:
     friend class Draws;
 
-    const char* file_;
-    int line_;
+    CallPlace place_;
     bool* held_ = nullptr;
 };
 
@@ -146,7 +144,7 @@ public:
     void begin([[maybe_unused]] const DrawGuard& guard) const {
 #if defined(TWINSTEP_VALIDATE_ENABLED) && TWINSTEP_VALIDATE_ENABLED
         if (open_) [[unlikely]] {
-            second_draw(guard.file_, guard.line_);
+            second_draw(guard.place_);
         }
 #endif
     }
@@ -158,7 +156,7 @@ public:
     }
 
 private:
-    [[noreturn]] static void second_draw(const char* file, int line);
+    [[noreturn]] static void second_draw(CallPlace place);
     std::uint64_t next();
     std::uint32_t next_below(std::uint32_t bound);
     std::int32_t next_between(std::int32_t low, std::int32_t high);

@@ -21,17 +21,6 @@
 
 namespace twinstep {
 
-/// Where a function was called from; the default of a last parameter.
-struct CallPlace {
-    const char* file;
-    int line;
-
-    static constexpr CallPlace here(const char* of_file = __builtin_FILE(),
-                                    int of_line = __builtin_LINE()) {
-        return {of_file, of_line};
-    }
-};
-
 namespace detail {
 
 /// Ends the program by way of the assertion handler: neighbours `first` and the next, in the order

@@ -4,7 +4,6 @@
 
 #include "twinstep/sim/archive.hpp"
 #include "twinstep/sim/assert.hpp"
-#include "twinstep/sim/impl/place_iterator.hpp"
 
 #include <array>
 #include <cstddef>
@@ -24,6 +23,41 @@ class Ring {
 
 public:
     using value_type = T;
+
+    /// Remembers a place and no address: what is pushed and popped meanwhile does not matter to it.
+    template <class Container>
+    class Iterator {
+    public:
+        using value_type = T;
+        using difference_type = std::ptrdiff_t;
+
+        Iterator() = default;
+
+        Iterator(Container& ring, std::size_t index)
+            : ring_(&ring)
+            , index_(index) {}
+
+        auto& operator*() const { return (*ring_)[index_]; }
+
+        auto* operator->() const { return &**this; }
+
+        Iterator& operator++() {
+            ++index_;
+            return *this;
+        }
+
+        Iterator operator++(int) {
+            Iterator before = *this;
+            ++index_;
+            return before;
+        }
+
+        bool operator==(const Iterator& other) const { return index_ == other.index_; }
+
+    private:
+        Container* ring_ = nullptr;
+        std::size_t index_ = 0;
+    };
 
     static constexpr std::size_t capacity() { return places; }
 
@@ -90,13 +124,13 @@ public:
 
     const T& back() const { return (*this)[size_ - std::size_t{1}]; }
 
-    auto begin() { return detail::PlaceIterator<Ring>(*this, 0); }
+    auto begin() { return Iterator<Ring>(*this, 0); }
 
-    auto end() { return detail::PlaceIterator<Ring>(*this, size_); }
+    auto end() { return Iterator<Ring>(*this, size_); }
 
-    auto begin() const { return detail::PlaceIterator<const Ring>(*this, 0); }
+    auto begin() const { return Iterator<const Ring>(*this, 0); }
 
-    auto end() const { return detail::PlaceIterator<const Ring>(*this, size_); }
+    auto end() const { return Iterator<const Ring>(*this, size_); }
 
     friend bool operator==(const Ring& a, const Ring& b) requires std::equality_comparable<T> {
         bool same = a.size_ == b.size_;

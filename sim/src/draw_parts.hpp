@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: MIT
-// Bounded integers of 32 bits from draws of 64, the same for all kinds of draws.
+// What all kinds of draws are made of: halves of blocks, and bounded integers from draws of 64
+// bits.
 #pragma once
 
 #include "twinstep/sim/assert.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace twinstep {
+
+constexpr std::uint32_t low_half(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value);
+}
+
+constexpr std::uint32_t high_half(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value >> 32);
+}
+
+/// Of the two draws that a block holds, the one with this number.
+constexpr std::uint64_t half_of(const std::array<std::uint32_t, 4>& block, std::uint64_t draw) {
+    const std::size_t first = draw % 2 == 0 ? 0 : 2;
+    return (std::uint64_t{block[first + 1]} << 32) | block[first];
+}
 
 /// Uniform in [0, bound). `bits` draws 64 bits; the upper half of them is not used.
 /// Source: D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019.
