@@ -115,6 +115,7 @@ void declare_keygen(CLI::App& app, Context& context, Action& action);
 void declare_recover(CLI::App& app, Context& context, Action& action);
 void declare_follow(CLI::App& app, Context& context, Action& action);
 void declare_diff(CLI::App& app, Context& context, Action& action);
+void declare_coverage(CLI::App& app, Context& context, Action& action);
 void declare_state(CLI::App& app, Context& context, Action& action);
 void declare_trim(CLI::App& app, Context& context, Action& action);
 void declare_concat(CLI::App& app, Context& context, Action& action);
