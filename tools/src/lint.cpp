@@ -133,7 +133,7 @@ private:
                                             ? "imports and instructions"
                                             : fmt::format("imports only: {}", part.decoding.why);
         for (const lint::Finding& finding : part.findings) {
-            add(path, part.member, finding);
+            add(path, part, finding);
         }
         if (part.dropped > 0) {
             Context::note(fmt::format(
@@ -141,36 +141,45 @@ private:
         }
     }
 
-    void add(const std::string& path, const std::string& member, const lint::Finding& finding) {
-        if (context_.json) {
-            Json object{{"file", path}};
-            if (!member.empty()) {
-                object["member"] = member;
-            }
-            object.update(Json{{"function", finding.function},
-                               {"symbol", finding.symbol},
-                               {"class", lint::name_of(finding.hazard)},
-                               {"section", finding.section},
-                               {"offset", json_integer(finding.offset)},
-                               {"places", json_integer(finding.places)},
-                               {"instead", finding.instead}});
-            findings_.push_back(std::move(object));
+    void add(const std::string& path, const lint::Part& part, const lint::Finding& finding) {
+        if (!context_.json) {
+            context_.say(line_of(place(path, part.member), part.linked, finding));
             return;
         }
-        const std::string where =
-            finding.function.empty() && finding.offset == 0
-                ? fmt::format("{}{}", finding.section.empty() ? "" : " in ", finding.section)
-                : fmt::format(" at {}+{:#x}", finding.section, finding.offset);
-        context_.say(fmt::format(
-            "{}: {}{}{} [{}]{}: use {}",
-            place(path, member),
-            finding.function,
-            finding.function.empty() ? "" : ": ",
-            finding.symbol,
-            lint::name_of(finding.hazard),
-            where +
-                (finding.places > 1 ? fmt::format(" and {} more places", finding.places - 1) : ""),
-            finding.instead));
+        Json object{{"file", path}};
+        if (!part.member.empty()) {
+            object["member"] = part.member;
+        }
+        object.update(Json{{"function", finding.function},
+                           {"symbol", finding.symbol},
+                           {"class", lint::name_of(finding.hazard)},
+                           {"section", finding.section},
+                           {"offset", json_integer(finding.offset)},
+                           {"places", json_integer(finding.places)},
+                           {"instead", finding.instead}});
+        findings_.push_back(std::move(object));
+    }
+
+    static std::string line_of(const std::string& file, bool linked, const lint::Finding& finding) {
+        std::string where;
+        if (finding.section == lint::in_data) {
+            where = " in data";
+        } else if (linked && finding.offset != 0) {
+            where = fmt::format(" at {:#x}", finding.offset);
+        } else if (!finding.section.empty()) {
+            where = fmt::format(" at {}+{:#x}", finding.section, finding.offset);
+        }
+        if (finding.places > 1) {
+            where += fmt::format(" and {} more", finding.places - 1);
+        }
+        return fmt::format("{}: {}{}{} [{}]{}: use {}",
+                           file,
+                           finding.function,
+                           finding.function.empty() ? "" : ": ",
+                           finding.symbol,
+                           lint::name_of(finding.hazard),
+                           where,
+                           finding.instead);
     }
 
     void summarise() {
@@ -192,14 +201,14 @@ private:
                         {"unchecked", std::move(unchecked_)},
                         {"failures", std::move(failures_)}});
         if (totals_.parts > 0) {
-            context_.say(fmt::format(
-                "{} findings, {} allowed; {} objects with {} functions, {} bytes of code{}",
-                totals_.findings,
-                totals_.allowed,
-                totals_.parts,
-                totals_.functions,
-                totals_.code_bytes,
-                covered));
+            context_.say(
+                fmt::format("findings {}, allowed {}; objects {}, functions {}, bytes of code {}{}",
+                            totals_.findings,
+                            totals_.allowed,
+                            totals_.parts,
+                            totals_.functions,
+                            totals_.code_bytes,
+                            covered));
         }
     }
 

@@ -99,6 +99,7 @@ private:
         Part part;
         part.member = name;
         part.target = image->target;
+        part.linked = image->linked;
         part.functions = functions.size();
         part.code_bytes = image->code_bytes();
         find_imports(*image, functions, list);

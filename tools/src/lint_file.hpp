@@ -15,8 +15,9 @@ namespace twinstep::tools::lint {
 
 /// An object of an archive, or the whole file.
 struct Part {
-    std::string member; ///< Empty for the file itself.
-    std::string target; ///< As CodeImage::target.
+    std::string member;  ///< Empty for the file itself.
+    std::string target;  ///< As CodeImage::target.
+    bool linked = false; ///< Offsets of findings are addresses.
     std::uint64_t functions = 0;
     std::uint64_t code_bytes = 0;
     Decoding decoding;

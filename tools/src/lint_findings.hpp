@@ -14,6 +14,9 @@
 
 namespace twinstep::tools::lint {
 
+/// Finding::section of an import whose address is in data only.
+inline constexpr std::string_view in_data = "(data)";
+
 /// One function and one thing that it must not have, however often.
 struct Finding {
     std::string function; ///< Readable; empty where no symbol says.

@@ -4,6 +4,7 @@
 #include "lint_names.hpp"
 
 #include <optional>
+#include <set>
 
 namespace twinstep::tools::lint {
 
@@ -57,7 +58,7 @@ public:
         for (std::size_t i = 0; i < banned_.size(); ++i) {
             if (banned_[i].verdict && !banned_[i].found) {
                 Finding finding;
-                finding.section = image_.imports[i].in_data ? "(data)" : "";
+                finding.section = image_.imports[i].in_data ? in_data : "";
                 add(std::move(finding), banned_[i]);
             }
         }
@@ -88,11 +89,16 @@ private:
 /// may have a function of such a name for itself.
 void find_definitions(const CodeImage& image, const FunctionIndex& functions, FindingList& list) {
     const bool coff32 = image.coff && image.machine == Machine::x86_32;
+    // Programs of Windows have a stub of the same name for each import.
+    std::set<std::string_view> imported;
+    for (const Import& import : image.imports) {
+        imported.insert(plain_name(import.name, coff32));
+    }
     for (const CodeSymbol& symbol : image.symbols) {
-        if (!symbol.function) {
+        const std::string_view plain = plain_name(symbol.name, coff32);
+        if (!symbol.function || imported.contains(plain)) {
             continue;
         }
-        const std::string_view plain = plain_name(symbol.name, coff32);
         const std::string path = readable_name(plain);
         std::optional<Verdict> verdict;
         if (path != plain) {
