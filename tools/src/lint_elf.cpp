@@ -279,14 +279,15 @@ private:
         constexpr unsigned type_function = 2;
         constexpr unsigned type_indirect_function = 10;
         const unsigned type = table.u8(at + (wide_ ? 4 : 12)) & 15U;
-        const bool function = type == type_function || type == type_indirect_function ||
-                              (type == type_none && name[0] != '$' && name[0] != '.');
-        if (function || name[0] == '$') {
+        const bool mark = is_mark(name);
+        const bool function = !mark && (type == type_function || type == type_indirect_function ||
+                                        (type == type_none && !name.starts_with('.')));
+        if (function || mark) {
             // A function in Thumb code has an odd address.
-            const std::uint64_t mark = machine_ == elf::machine_arm && function ? 1 : 0;
+            const std::uint64_t thumb = machine_ == elf::machine_arm && function ? 1 : 0;
             image_.symbols.push_back({name,
                                       code,
-                                      table.word(at + (wide_ ? 8 : 4), wide_) & ~mark,
+                                      table.word(at + (wide_ ? 8 : 4), wide_) & ~thumb,
                                       table.word(at + (wide_ ? 16 : 8), wide_),
                                       function});
         }

@@ -144,11 +144,8 @@ private:
     }
 
     bool read_component() {
+        take("L"); // internal linkage
         const char c = peek();
-        if (c == 'L') { // internal linkage
-            ++at_;
-            return is_digit(peek());
-        }
         if (is_digit(c)) {
             const std::string_view name = source_name();
             if (name.empty()) {
