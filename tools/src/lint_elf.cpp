@@ -269,6 +269,13 @@ private:
         return {};
     }
 
+    /// Whether a symbol says that code or data begins: $x, $d.12.
+    static bool is_mark(std::string_view name) {
+        return name.size() >= 2 && name[0] == '$' &&
+               std::string_view("adtx").find(name[1]) != std::string_view::npos &&
+               (name.size() == 2 || name[2] == '.');
+    }
+
     void
     define(const ObjectBytes& table, std::uint64_t at, std::uint32_t index, std::string_view name) {
         const std::uint32_t code = index < sections_.size() ? sections_[index].code : no_section;
