@@ -40,6 +40,7 @@ VERBS = [
     "state",
     "timing",
     "doctor",
+    "lint",
     "netsim",
     "self-test",
 ]

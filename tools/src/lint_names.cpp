@@ -49,6 +49,9 @@ public:
         if (!take("_Z")) {
             return {};
         }
+        if (peek() == 'G' && peek(1) == 'V' && is_lower(peek(2))) {
+            return {}; // A function of a vector library, not a guard variable.
+        }
         for (const std::string_view special : {"GV", "TV", "TI", "TS", "TT"}) {
             take(special);
         }

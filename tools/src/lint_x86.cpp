@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // x86, decoded by Zydis.
+#include "lint_names.hpp"
 #include "lint_opcodes.hpp"
 
 #if TWINSTEP_LINT_ZYDIS
@@ -180,6 +181,23 @@ target_of(const ZydisDecodedInstruction& instruction, std::uint64_t address, boo
     return wide ? address + instruction.length + distance : distance & 0xffffffff;
 }
 
+/// Whether a jump through a slot is a stub that others call, not the end of a function. ELF files
+/// keep stubs apart; on Windows they are among the functions and have the name of the import, or
+/// none.
+bool may_be_stub(const CodeImage& image,
+                 const FunctionIndex& functions,
+                 std::uint32_t section,
+                 std::uint64_t address,
+                 std::uint32_t import) {
+    if (!image.coff) {
+        return image.sections[section].name.starts_with(".plt");
+    }
+    const bool coff32 = image.machine == Machine::x86_32;
+    const CodeSymbol* function = functions.find(section, address);
+    return function == nullptr ||
+           plain_name(function->name, coff32) == plain_name(image.imports[import].name, coff32);
+}
+
 } // namespace
 
 Decoding scan_x86(const CodeImage& image, const FunctionIndex& functions, const OpcodeUse& use) {
@@ -229,7 +247,8 @@ std::vector<LinkedCall> x86_calls(const CodeImage& image) {
             if (import == import_of.end()) {
                 return;
             }
-            if (instruction.mnemonic == ZYDIS_MNEMONIC_JMP) {
+            if (instruction.mnemonic == ZYDIS_MNEMONIC_JMP &&
+                may_be_stub(image, functions, section, address, import->second)) {
                 stubs[address] = import->second;
                 stubs[address - 4] = import->second;
             } else {
