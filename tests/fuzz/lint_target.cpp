@@ -45,7 +45,9 @@ std::vector<Bytes> lint_seeds() {
     plan.big_endian = false;
     seeds.push_back(make_coff(plan));
     seeds.push_back(make_coff(plan, true));
+    seeds.push_back(make_pe(plan));
     plan.wide = false;
+    seeds.push_back(make_pe(plan));
     plan.machine = 3;
     seeds.push_back(make_elf(plan));
     seeds.push_back(

@@ -215,6 +215,51 @@ inline twinstep::Bytes make_coff(const ObjectPlan& plan, bool many = false) {
     return file.bytes();
 }
 
+/// A program of Windows, of 64 or 32 bits, that has the calls of the plan in its table of imports.
+/// Code is at 0x1000 behind a base of 0x400000, the slots of the imports at 0x2000.
+inline twinstep::Bytes make_pe(const ObjectPlan& plan) {
+    using object_files::Out;
+    constexpr std::uint32_t slots_at = 0x2000;
+    const unsigned word = plan.wide ? 8 : 4;
+    const auto table_bytes = static_cast<std::uint32_t>(word * (plan.calls.size() + 1));
+    const std::uint32_t libraries_at = slots_at + table_bytes;
+    const std::uint32_t names_at = libraries_at + 2 * 20;
+    Out names(false);
+    Out slots(false);
+    for (const auto& call : plan.calls) {
+        slots.number(names_at + names.size(), word);
+        names.number(0, 2).text(call.import, call.import.size() + 1);
+    }
+    slots.number(0, word);
+    Out data(false);
+    data.append(slots.bytes()).number(0, 12).number(names_at + names.size(), 4);
+    data.number(slots_at, 4).text("", 20).append(names.bytes()).text("a.dll", 6);
+    const std::size_t optional_bytes = plan.wide ? 128 : 112;
+    const std::size_t code_at = 0x44 + 20 + optional_bytes + 2 * 40;
+    Out file(false);
+    file.text("MZ", 0x3c).number(0x40, 4).text("PE", 4);
+    file.number(plan.wide ? 0x8664 : 0x014c, 2).number(2, 2).text("", 12);
+    file.number(optional_bytes, 2).number(0x22, 2);
+    const std::size_t optional_at = file.size();
+    file.number(plan.wide ? 0x20b : 0x10b, 2).text("", plan.wide ? 22 : 26).number(0x400000, word);
+    file.text("", optional_at + (plan.wide ? 120 : 104) - file.size());
+    file.number(libraries_at, 4).number(40, 4);
+    const auto section = [&file](std::string_view name,
+                                 std::size_t size,
+                                 std::uint32_t address,
+                                 std::size_t at,
+                                 std::uint32_t flags) {
+        file.text(name, 8).number(size, 4).number(address, 4).number(size, 4).number(at, 4);
+        file.text("", 12).number(flags, 4);
+    };
+    section(".text", plan.code.size(), 0x1000, code_at, 0x60000020);
+    section(".idata", data.size(), slots_at, code_at + plan.code.size(), 0xc0000040);
+    for (const std::uint8_t byte : plan.code) {
+        file.number(byte, 1);
+    }
+    return file.append(data.bytes()).bytes();
+}
+
 /// An archive as GNU ar makes it, a table of long names first.
 inline twinstep::Bytes
 make_archive(const std::vector<std::pair<std::string, twinstep::Bytes>>& members) {

@@ -82,6 +82,24 @@ TEST_CASE("COFF objects show the same, for many sections and in 32 bits with the
                                    "game::step: _Sleep@4 [time]"});
 }
 
+TEST_CASE("a program of Windows shows its imports, and who calls them where code is decoded",
+          "[tools][lint]") {
+    for (const bool wide : {true, false}) {
+        ObjectPlan plan = calling_plan();
+        plan.wide = wide;
+        // Calls the first slot, at 0x402000, from 0x401000; 32-bit code has the address itself.
+        plan.code = wide ? std::vector<std::uint8_t>{0xff, 0x15, 0xfa, 0x0f, 0x00, 0x00, 0xc3}
+                         : std::vector<std::uint8_t>{0xff, 0x15, 0x00, 0x20, 0x40, 0x00, 0xc3};
+        const auto report = look(make_pe(plan));
+        REQUIRE(report);
+        CHECK(shown(*report) == std::vector<std::string>{": sinf [math]", ": qsort [sort]"});
+        REQUIRE(report->parts.size() == 1);
+        CHECK(report->parts[0].linked);
+        const lint::Finding& called = report->parts[0].findings[0];
+        CHECK(called.offset == (report->parts[0].decoding.decoded ? 0x401000 : 0));
+    }
+}
+
 TEST_CASE("an archive's members are looked at under their names", "[tools][lint]") {
     const Bytes object = make_elf(calling_plan());
     const std::string readme = "no code at all";
@@ -145,6 +163,7 @@ TEST_CASE("an object cut at any byte is refused or says no more than the whole",
     for (const Bytes& file : {make_elf(calling_plan()),
                               make_coff(calling_plan()),
                               make_coff(calling_plan(), true),
+                              make_pe(calling_plan()),
                               make_archive({{"a.o", make_elf(calling_plan())}})}) {
         std::size_t refused = 0;
         for (std::size_t size = 0; size < file.size(); ++size) {
@@ -170,6 +189,7 @@ TEST_CASE("an object with any bit flipped, or many bytes at random, is read with
         plan.wide = wide;
         for (const Bytes& file : {make_elf(plan),
                                   make_coff(plan),
+                                  make_pe(plan),
                                   make_archive({{"a-name-of-more-than-15.o", make_elf(plan)}})}) {
             for (std::size_t bit = 0; bit < file.size() * 8; ++bit) {
                 Bytes flipped = file;
