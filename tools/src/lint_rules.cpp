@@ -48,8 +48,8 @@ constexpr std::string_view random_instead =
 constexpr std::string_view time_instead = "step.tick; wall time stays outside of the step";
 constexpr std::string_view locale_instead =
     "comparisons of bytes; text for people is made outside of the step";
-constexpr std::string_view mode_instead = "nothing: the driver holds the mode of the step, and "
-                                          "twinstep::FloatEnvironmentGuard restores it";
+constexpr std::string_view mode_instead =
+    "the mode that the driver sets; twinstep::FloatEnvironmentGuard holds it elsewhere";
 constexpr std::string_view thread_instead = "step.workers";
 
 constexpr std::array name_rules{
