@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""twinstep lint over objects, archives and programs that compilers make here: each hazard planted and
-found, clean code clean, and every answer with its exit code."""
+"""twinstep lint over objects, archives and programs that compilers make here: each hazard planted
+and found, clean code clean, and every answer with its exit code."""
 
 import pathlib
 import re
@@ -21,7 +21,8 @@ MINGW = "x86_64-w64-mingw32-g++"
 PLANTED_C = [
     ("sine", "sinf", "math", "return sinf(x);", "float sinf(float);"),
     ("power", "pow", "math", "return (float)pow(x, 2.5);", "double pow(double, double);"),
-    ("finite", "__exp_finite", "math", "return (float)__exp_finite(x);", "double __exp_finite(double);"),
+    ("finite", "__exp_finite", "math", "return (float)__exp_finite(x);",
+     "double __exp_finite(double);"),
     ("vector", "_ZGVbN4v_sinf", "math", "return _ZGVbN4v_sinf(x);", "float _ZGVbN4v_sinf(float);"),
     ("smaller", "fmin", "math", "return (float)fmin(x, 2);", "double fmin(double, double);"),
     ("once", "fma", "fused", "return (float)fma(x, x, x);", "double fma(double, double, double);"),
@@ -32,13 +33,16 @@ PLANTED_C = [
     ("small", "tolower", "locale", "return (float)tolower((int)x);", "int tolower(int);"),
     ("sorted", "qsort", "sort", "qsort(&x, 1, 4, 0); return x;",
      "void qsort(void*, unsigned long, unsigned long, int (*)(const void*, const void*));"),
-    ("parsed", "strtod", "text", 'return (float)strtod("1", 0);', "double strtod(const char*, char**);"),
+    ("parsed", "strtod", "text", 'return (float)strtod("1", 0);',
+     "double strtod(const char*, char**);"),
     ("scanned", "__isoc99_sscanf", "text", '__isoc99_sscanf("1", "%f", &x); return x;',
      "int __isoc99_sscanf(const char*, const char*, ...);"),
     ("checked", "__sprintf_chk", "text", 'char b[9]; __sprintf_chk(b, 1, 9, "%f", x); return b[0];',
      "int __sprintf_chk(char*, int, unsigned long, const char*, ...);"),
-    ("home", "getenv", "environment", 'return getenv("HOME") ? x : 1;', "char* getenv(const char*);"),
-    ("self", "pthread_self", "thread", "return (float)pthread_self();", "unsigned long pthread_self();"),
+    ("home", "getenv", "environment", 'return getenv("HOME") ? x : 1;',
+     "char* getenv(const char*);"),
+    ("self", "pthread_self", "thread", "return (float)pthread_self();",
+     "unsigned long pthread_self();"),
     ("rounded", "fesetround", "float-mode", "return (float)fesetround(0);", "int fesetround(int);"),
 ]
 
@@ -56,7 +60,11 @@ long now() { return std::chrono::steady_clock::now().time_since_epoch().count();
 long today() { return std::chrono::system_clock::now().time_since_epoch().count(); }
 bool words() { std::locale here; return here == std::locale(); }
 unsigned long hashed(const std::string& s) { return std::hash<std::string>()(s); }
-int counted(int n) { std::unordered_map<int, int> m; for (int i = 0; i < n; ++i) { m[i * n] = i; } return m.begin()->second; }
+int counted(int n) {
+    std::unordered_map<int, int> m;
+    for (int i = 0; i < n; ++i) { m[i * n] = i; }
+    return m.begin()->second;
+}
 void ordered(std::vector<float>& v) { std::sort(v.begin(), v.end()); }
 int drawn(std::mt19937& g) { std::uniform_int_distribution<int> d(1, 6); return d(g); }
 }
@@ -228,7 +236,8 @@ class NativeTest(LintTest):
         self.assertEqual(text.returncode, 1)
         self.assertRegex(
             text.stdout,
-            r"planted\.o: game::sine: sinf \[math\] at \.text\S*\+0x[0-9a-f]+: use twinstep::math::sin\n",
+            r"planted\.o: game::sine: sinf \[math\] at \.text\S*\+0x[0-9a-f]+: "
+            r"use twinstep::math::sin\n",
         )
         self.assertEqual(len(text.stdout.splitlines()), len(PLANTED_C) + 1)
         self.assertEqual(text.stderr, "")
@@ -280,7 +289,8 @@ class NativeTest(LintTest):
             self.assertTrue(any(f["symbol"].startswith("sinf@") for f in answer["findings"]))
 
     def test_instructions_are_found_where_this_build_decodes_them(self):
-        fused = self.build("fused.o", MULTIPLY_ADD, "-c", "-O2", "-march=haswell", "-ffp-contract=fast")
+        options = ["-c", "-O2", "-march=haswell", "-ffp-contract=fast"]
+        fused = self.build("fused.o", MULTIPLY_ADD, *options)
         answer = self.json("lint", self.build("c.o", CLEAN, "-c", "-O2"))
         if not answer["coverage"][0]["checked"].startswith("imports and instructions"):
             self.assertIn("imports only: this build has no decoder", run("lint", fused).stdout)
@@ -300,7 +310,8 @@ class NativeTest(LintTest):
             answer = self.json("lint", made, code=1)
             self.assertEqual([f["class"] for f in answer["findings"]], [hazard], body)
             self.assertEqual(answer["findings"][0]["function"], "step")
-        wide = self.build("wide.o", "long double step(long double x) { return x * x; }", "-c", "-O2")
+        source = "long double step(long double x) { return x * x; }"
+        wide = self.build("wide.o", source, "-c", "-O2")
         self.assertEqual({f["class"] for f in self.json("lint", wide, code=1)["findings"]}, {"x87"})
 
     def test_start_up_code_of_fast_math_is_found_even_stripped(self):
@@ -316,7 +327,8 @@ class NativeTest(LintTest):
             self.assertIn("[fast-math]", answer.stdout)
 
     def test_archives_name_the_member_thin_and_empty_ones_are_told_apart(self):
-        planted = self.build("a-planted-object-of-a-long-name.o", self.planted(), "-c", "-fno-builtin")
+        long_name = "a-planted-object-of-a-long-name.o"
+        planted = self.build(long_name, self.planted(), "-c", "-fno-builtin")
         clean = self.build("clean.o", CLEAN, "-c")
         archive, thin, empty = (self.folder / n for n in ("all.a", "thin.a", "empty.a"))
         subprocess.run(["ar", "rcs", archive, clean, planted], check=True)
@@ -335,7 +347,8 @@ class NativeTest(LintTest):
         clean = self.build("clean.o", CLEAN, "-c")
         answer = self.json("lint", clean, lto, code=6)
         self.assertEqual([u["file"] for u in answer["unchecked"]], [str(lto)])
-        fat = self.build("fat.o", self.planted(), "-c", "-flto", "-ffat-lto-objects", "-fno-builtin")
+        options = ["-c", "-flto", "-ffat-lto-objects", "-fno-builtin"]
+        fat = self.build("fat.o", self.planted(), *options)
         self.assertEqual(self.found(self.json("lint", fat, code=1)), self.expected())
 
     @unittest.skipUnless(has("clang++"), "no clang++")
@@ -404,7 +417,8 @@ class CrossTest(LintTest):
 
     @unittest.skipUnless(has(AARCH64), f"no {AARCH64}")
     def test_aarch64_calls_and_contraction_are_found_in_objects_and_programs(self):
-        made = self.build("planted.o", self.planted(), "-c", "-O2", "-fno-builtin", compiler=AARCH64)
+        options = ["-c", "-O2", "-fno-builtin"]
+        made = self.build("planted.o", self.planted(), *options, compiler=AARCH64)
         self.assertEqual(self.found(self.json("lint", made, code=1)), self.expected())
         source = MULTIPLY_ADD + (
             '\nextern "C" float sinf(float);\n'
@@ -437,20 +451,23 @@ class CrossTest(LintTest):
         self.assertIn(("dice", "rand", "random"), self.found(answer))
         if "imports only" not in answer["coverage"][0]["checked"]:
             self.assertIn("x87", {f["class"] for f in answer["findings"]})
-        made = self.build("sse.o", MULTIPLY_ADD, "-c", "-O2", "-msse2", "-mfpmath=sse", compiler=I686)
+        options = ["-c", "-O2", "-msse2", "-mfpmath=sse"]
+        made = self.build("sse.o", MULTIPLY_ADD, *options, compiler=I686)
         self.json("lint", made)
 
     @unittest.skipUnless(has(MINGW), f"no {MINGW}")
     def test_objects_archives_and_programs_of_windows_are_read(self):
         source = (
             '#include <windows.h>\nextern "C" { float sinf(float); }\n'
-            "__attribute__((noinline)) long long game_ticks_of_a_long_name() { LARGE_INTEGER n; QueryPerformanceCounter(&n);"
-            " return n.QuadPart; }\n"
+            "__attribute__((noinline)) long long game_ticks_of_a_long_name() {\n"
+            " LARGE_INTEGER n; QueryPerformanceCounter(&n); return n.QuadPart; }\n"
             "__attribute__((noinline)) float turn(float x) { return sinf(x); }\n"
-            "int main(int n, char**) { return (int)turn((float)n) + (int)game_ticks_of_a_long_name(); }\n"
+            "int main(int n, char**) {\n"
+            " return (int)turn((float)n) + (int)game_ticks_of_a_long_name(); }\n"
         )
         for options in ([], ["-Wa,-mbig-obj"]):
-            made = self.build("w.obj", source, "-c", "-O1", "-fno-builtin", *options, compiler=MINGW)
+            options = ["-c", "-O1", "-fno-builtin", *options]
+            made = self.build("w.obj", source, *options, compiler=MINGW)
             found = self.found(self.json("lint", made, code=1))
             self.assertEqual(
                 found,
@@ -471,6 +488,63 @@ class CrossTest(LintTest):
             self.assertIn(
                 ("game_ticks_of_a_long_name", "QueryPerformanceCounter", "time"), self.found(answer)
             )
+
+
+class ClangTidyTest(LintTest):
+    """The configuration that docs/lint.md gives to games."""
+
+    CONFIGURATION = REPOSITORY / "docs" / "lint" / "clang-tidy.yaml"
+
+    def refused_checks(self, source):
+        (self.folder / ".clang-tidy").write_text(self.CONFIGURATION.read_text())
+        text = self.folder / "step.cpp"
+        text.write_text(source)
+        done = subprocess.run(
+            ["clang-tidy", "--quiet", text, "--", "-std=c++20"],
+            capture_output=True,
+            check=False,
+            timeout=120,
+        )
+        output = done.stdout.decode()
+        self.assertNotIn("Error parsing", output + done.stderr.decode())
+        return output, set(re.findall(r"\[([\w.-]+),-warnings-as-errors\]", output))
+
+    @unittest.skipUnless(has("clang-tidy"), "no clang-tidy")
+    def test_it_loads_and_refuses_what_it_says(self):
+        headers = ["chrono", "random", "cmath", "unordered_map", "thread", "cstdlib", "cstdio"]
+        output, checks = self.refused_checks(
+            "".join(f"#include <{header}>\n" for header in headers)
+            + "#include <cstring>\n"
+            "struct Padded { char a; int b; };\n"
+            "bool same(const Padded& x, const Padded& y)"
+            " { return std::memcmp(&x, &y, sizeof x) == 0; }\n"
+            "float sum() { float s = 0; for (float x = 0; x < 1; x += 0.1F) { s += x; }"
+            " return s; }\n"
+            "int drawn() { int n; n = std::rand(); return n; }\n"
+        )
+        for header in headers:
+            self.assertIn(f"system include {header} not allowed", output)
+        self.assertLessEqual(
+            {
+                "portability-restrict-system-includes",
+                "bugprone-suspicious-memory-comparison",
+                "cert-flp30-c",
+                "cert-msc50-cpp",
+                "cppcoreguidelines-init-variables",
+            },
+            checks,
+        )
+
+    @unittest.skipUnless(has("clang-tidy"), "no clang-tidy")
+    def test_it_lets_a_clean_step_pass(self):
+        output, checks = self.refused_checks(
+            "#include <cstdint>\n#include <map>\n#include <vector>\n"
+            "std::int32_t sum(const std::vector<std::int32_t>& values) {\n"
+            "    std::int32_t total = 0;\n"
+            "    for (const std::int32_t value : values) { total += value; }\n"
+            "    return total;\n}\n"
+        )
+        self.assertEqual(checks, set(), output)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 // names of a hostile file cost no more than their length.
 #include "lint_names.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -67,6 +68,7 @@ private:
         return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
     }
 
+    /// Never stands behind the end of the text.
     bool take(std::string_view text) {
         if (text_.substr(at_).starts_with(text)) {
             at_ += text.size();
@@ -257,7 +259,7 @@ private:
             } else if (c == 'D') {
                 // Dp, Dn, Da, Do, DF16_: of two letters; DT and Dt hold an expression.
                 open += static_cast<std::size_t>(peek() == 'T' || peek() == 't');
-                ++at_;
+                at_ = std::min(at_ + 1, text_.size());
             } else if (c == 'A') {
                 while (is_digit(peek())) {
                     ++at_;
@@ -281,7 +283,7 @@ private:
         while (at_ < text_.size() && peek() != '_') {
             ++at_;
         }
-        ++at_;
+        static_cast<void>(take("_"));
     }
 
     /// A literal in template arguments, after its L: of a built-in type, or of one with a name.

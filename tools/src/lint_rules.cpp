@@ -79,6 +79,7 @@ constexpr std::array name_rules{
              random_instead},
     NameRule{
         Hazard::time,
+        // tidy: allow odd-clock: a name.
         "time clock gettimeofday clock_gettime clock_getres clock_nanosleep timespec_get ftime "
         "localtime localtime_r gmtime gmtime_r mktime timegm timelocal ctime ctime_r asctime "
         "asctime_r strftime strptime wcsftime difftime tzset times getrusage nanosleep usleep "
@@ -143,10 +144,12 @@ constexpr std::array name_rules{
 
 /// Beginnings of readable C++ names.
 constexpr std::array path_rules{
+    // tidy: allow c-random: a name.
     NameRule{Hazard::random, "std::random_device", random_instead},
     NameRule{Hazard::random, "std::_Random_device", random_instead},
     NameRule{Hazard::time, "std::chrono::system_clock", time_instead},
     NameRule{Hazard::time, "std::chrono::steady_clock", time_instead},
+    // tidy: allow odd-clock: a name.
     NameRule{Hazard::time, "std::chrono::high_resolution_clock", time_instead},
     NameRule{Hazard::time, "std::chrono::current_zone", time_instead},
     NameRule{Hazard::locale, "std::locale", locale_instead},
