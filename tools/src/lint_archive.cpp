@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view archive_magic = "!<arch>\n";
 constexpr std::string_view thin_magic = "!<thin>\n";
 constexpr std::uint64_t member_head_bytes = 60;
+constexpr std::size_t shown_bytes_max = 255;
 
 std::string_view text_of(ByteView bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -92,7 +93,7 @@ private:
         if (shown.ends_with('/')) {
             shown.remove_suffix(1);
         }
-        members_.push_back({std::string(shown), offset, bytes});
+        members_.push_back({shown.substr(0, shown_bytes_max), offset, bytes});
     }
 
     ObjectBytes file_;

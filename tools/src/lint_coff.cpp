@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -155,6 +157,7 @@ private:
             section.relocations_at = table->u32(at + 24);
             section.relocations = table->u16(at + 32);
             section.flags = table->u32(at + 36);
+            by_address_.emplace(section.address, sections_.size());
             sections_.push_back(section);
         }
         return {};
@@ -268,8 +271,10 @@ private:
 
     /// Where the file has what is at an address, relative to the base; its size if nowhere.
     std::uint64_t offset_of(std::uint64_t address) const {
-        for (const CoffSection& section : sections_) {
-            if (address >= section.address && address - section.address < section.size) {
+        const auto next = by_address_.upper_bound(address);
+        if (next != by_address_.begin()) {
+            const CoffSection& section = sections_[std::prev(next)->second];
+            if (address - section.address < section.size) {
                 return section.offset + (address - section.address);
             }
         }
@@ -319,6 +324,7 @@ private:
     std::uint64_t symbols_at_ = 0;
     std::uint64_t symbol_count_ = 0;
     std::vector<CoffSection> sections_;
+    std::map<std::uint64_t, std::size_t> by_address_;  ///< Into sections_; of use in programs.
     std::map<std::uint32_t, std::uint32_t> import_of_; ///< By number of the symbol.
     CodeImage image_;
 };

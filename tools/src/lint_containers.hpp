@@ -7,7 +7,6 @@
 
 #include "twinstep/sim/result.hpp"
 
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,7 +35,7 @@ Result<CodeImage> read_pe(ByteView file);
 
 /// A file in an archive.
 struct Member {
-    std::string name;
+    std::string_view name;    ///< At most 255 bytes of it.
     std::uint64_t offset = 0; ///< Of its bytes in the archive.
     ByteView bytes;
 };

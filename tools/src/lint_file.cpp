@@ -4,8 +4,6 @@
 
 #include "lint_containers.hpp"
 
-#include <fmt/format.h>
-
 namespace twinstep::tools::lint {
 
 namespace {
@@ -59,13 +57,13 @@ private:
         const Container container = container_of(member.bytes);
         if (container == Container::archive || container == Container::thin_archive) {
             report_.unchecked.push_back(
-                {member.name, "an archive within an archive is not looked into"});
+                {std::string(member.name), "an archive within an archive is not looked into"});
             return {};
         }
         return look_at(member.name, member.bytes, container);
     }
 
-    Result<void> look_at(const std::string& name, ByteView bytes, Container container) {
+    Result<void> look_at(std::string_view name, ByteView bytes, Container container) {
         switch (container) {
         case Container::elf:
             return look_into(name, read_elf(bytes));
@@ -74,7 +72,7 @@ private:
         case Container::pe:
             return look_into(name, read_pe(bytes));
         case Container::bitcode:
-            report_.unchecked.push_back({name, std::string(only_intermediate)});
+            report_.unchecked.push_back({std::string(name), only_intermediate});
             return {};
         default: // Text, stubs and whatever else people put into archives.
             ++report_.without_code;
@@ -82,13 +80,13 @@ private:
         }
     }
 
-    Result<void> look_into(const std::string& name, const Result<CodeImage>& image) {
+    Result<void> look_into(std::string_view name, const Result<CodeImage>& image) {
         if (!image) {
             return fail(image.error());
         }
         if (image->sections.empty()) {
             if (image->intermediate) {
-                report_.unchecked.push_back({name, std::string(only_intermediate)});
+                report_.unchecked.push_back({std::string(name), only_intermediate});
             } else {
                 ++report_.without_code;
             }

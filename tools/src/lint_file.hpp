@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace twinstep::tools::lint {
@@ -29,7 +30,7 @@ struct Part {
 /// A member that has code, and was not looked at.
 struct Unchecked {
     std::string member;
-    std::string reason;
+    std::string_view reason;
 };
 
 struct FileReport {

@@ -60,6 +60,13 @@ void FindingList::add(Finding finding, std::string_view base) {
     findings_.push_back(std::move(finding));
 }
 
+namespace {
+
+/// Of names for one place; more would be work for a file whose names are all alike.
+constexpr std::size_t compared_name_bytes = 64;
+
+} // namespace
+
 FunctionIndex::FunctionIndex(const CodeImage& image)
     : image_(image) {
     for (const CodeSymbol& symbol : image.symbols) {
@@ -67,11 +74,20 @@ FunctionIndex::FunctionIndex(const CodeImage& image)
             functions_.push_back(symbol);
         }
     }
-    // Of several names for one place, the one that says its size, then by the name: one answer.
-    std::sort(functions_.begin(), functions_.end(), [](const auto& a, const auto& b) {
-        return std::tuple(a.section, a.address, a.size, b.name) <
-               std::tuple(b.section, b.address, b.size, a.name);
+    // Of several names for one place the same one each time: the one that says its size, then by
+    // the beginnings of the names, then the last in the file.
+    std::stable_sort(functions_.begin(), functions_.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.section, a.address, a.size, b.name.substr(0, compared_name_bytes)) <
+               std::tuple(b.section, b.address, b.size, a.name.substr(0, compared_name_bytes));
     });
+}
+
+const std::string& FunctionIndex::shown(const CodeSymbol& function) const {
+    std::string& name = shown_[&function];
+    if (name.empty()) {
+        name = readable_name(function.name);
+    }
+    return name;
 }
 
 std::vector<CodeSymbol>::const_iterator FunctionIndex::behind(std::uint32_t section,
@@ -109,7 +125,7 @@ Finding finding_at(const CodeImage& image,
                    std::uint64_t address) {
     Finding finding;
     if (const CodeSymbol* function = functions.find(section, address)) {
-        finding.function = readable_name(function->name);
+        finding.function = functions.shown(*function);
     }
     if (section < image.sections.size()) {
         finding.section = image.sections[section].name;

@@ -89,12 +89,16 @@ public:
 
     std::size_t size() const { return functions_.size(); }
 
+    /// The readable name of a symbol that find() returned.
+    const std::string& shown(const CodeSymbol& function) const;
+
 private:
     std::vector<CodeSymbol>::const_iterator behind(std::uint32_t section,
                                                    std::uint64_t address) const;
 
     const CodeImage& image_;
-    std::vector<CodeSymbol> functions_; ///< By section and address.
+    std::vector<CodeSymbol> functions_;                      ///< By section and address.
+    mutable std::map<const CodeSymbol*, std::string> shown_; ///< Those that were asked for.
 };
 
 /// A finding at a place in code, without symbol and advice.

@@ -17,11 +17,19 @@ struct Banned {
     bool found = false; ///< A place that uses it is known.
 };
 
+/// The readable name if a rule for C++ may be about it, all of which are about std; otherwise as it
+/// is.
+std::string standard_name(std::string_view plain) {
+    const bool standard =
+        plain.starts_with("_Z") && plain.substr(0, 8).find('S') != std::string_view::npos;
+    return standard ? readable_name(plain) : std::string(plain);
+}
+
 Banned judge_import(const CodeImage& image, const Import& import) {
     Banned banned;
     const bool coff32 = image.coff && image.machine == Machine::x86_32;
     const std::string_view plain = plain_name(import.name, coff32);
-    const std::string path = readable_name(plain);
+    const std::string path = standard_name(plain);
     banned.verdict = path == plain ? judge_function(plain, image.coff) : judge_path(path);
     if (banned.verdict) {
         banned.shown = path == plain ? readable_name(import.name) : path;
@@ -99,7 +107,7 @@ void find_definitions(const CodeImage& image, const FunctionIndex& functions, Fi
         if (!symbol.function || imported.contains(plain)) {
             continue;
         }
-        const std::string path = readable_name(plain);
+        const std::string path = standard_name(plain);
         std::optional<Verdict> verdict;
         if (path != plain) {
             verdict = judge_definition(path);

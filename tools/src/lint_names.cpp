@@ -57,7 +57,7 @@ public:
             take(special);
         }
         bool good = true;
-        while (good && at_ < text_.size() && !done_) {
+        while (good && at_ < text_.size() && !done_ && path_.size() <= shown_name_bytes_max) {
             good = read_part();
         }
         return good && !path_.empty() ? path_ : std::string();
