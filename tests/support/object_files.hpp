@@ -88,13 +88,8 @@ struct ElfTable {
     twinstep::Bytes bytes;
 };
 
-} // namespace object_files
-
-/// An ELF object.
-inline twinstep::Bytes make_elf(const ObjectPlan& plan) {
-    using object_files::ElfTable;
-    using object_files::Out;
-    const unsigned word = plan.wide ? 8 : 4;
+/// The table of symbols: none, functions, imports; and their names.
+inline twinstep::Bytes elf_symbols(const ObjectPlan& plan, Out& strings) {
     std::vector<std::string> names{""};
     for (const auto& function : plan.functions) {
         names.push_back(function.name);
@@ -102,8 +97,7 @@ inline twinstep::Bytes make_elf(const ObjectPlan& plan) {
     for (const auto& call : plan.calls) {
         names.push_back(call.import);
     }
-    Out strings(plan.big_endian);
-    const auto places = object_files::put_names(strings, names, 0);
+    const auto places = put_names(strings, names, 0);
     Out symbols(plan.big_endian);
     for (std::size_t i = 0; i < names.size(); ++i) {
         const bool defined = i > 0 && i <= plan.functions.size();
@@ -121,6 +115,18 @@ inline twinstep::Bytes make_elf(const ObjectPlan& plan) {
             index();
         }
     }
+    return symbols.bytes();
+}
+
+} // namespace object_files
+
+/// An ELF object.
+inline twinstep::Bytes make_elf(const ObjectPlan& plan) {
+    using object_files::ElfTable;
+    using object_files::Out;
+    const unsigned word = plan.wide ? 8 : 4;
+    Out strings(plan.big_endian);
+    const twinstep::Bytes symbols = object_files::elf_symbols(plan, strings);
     Out relocations(plan.big_endian);
     for (std::size_t i = 0; i < plan.calls.size(); ++i) {
         const std::uint64_t symbol = 1 + plan.functions.size() + i;
@@ -137,7 +143,7 @@ inline twinstep::Bytes make_elf(const ObjectPlan& plan) {
     }
     const std::vector<ElfTable> tables{{},
                                        {1, 6, 0, 0, 0, code.bytes()},
-                                       {2, 0, 3, 1, plan.wide ? 24U : 16U, symbols.bytes()},
+                                       {2, 0, 3, 1, plan.wide ? 24U : 16U, symbols},
                                        {3, 0, 0, 0, 0, strings.bytes()},
                                        {4, 0, 2, 1, 3 * word, relocations.bytes()},
                                        {3, 0, 0, 0, 0, section_names.bytes()}};

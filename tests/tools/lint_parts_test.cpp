@@ -43,6 +43,20 @@ std::vector<std::string> shown(const lint::FileReport& report) {
     return lines;
 }
 
+/// One of each kind and width.
+std::vector<Bytes> small_files() {
+    std::vector<Bytes> files;
+    ObjectPlan plan = calling_plan();
+    for (const bool wide : {false, true}) {
+        plan.wide = wide;
+        files.push_back(make_elf(plan));
+        files.push_back(make_coff(plan));
+        files.push_back(make_pe(plan));
+        files.push_back(make_archive({{"a-name-of-more-than-15.o", make_elf(plan)}}));
+    }
+    return files;
+}
+
 const std::vector<std::string> expected_calls{"game::step: sinf [math]", "other: qsort [sort]"};
 
 } // namespace
@@ -167,45 +181,39 @@ TEST_CASE("an object cut at any byte is refused or says no more than the whole",
                               make_archive({{"a.o", make_elf(calling_plan())}})}) {
         std::size_t refused = 0;
         for (std::size_t size = 0; size < file.size(); ++size) {
-            const auto report =
-                look(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)));
+            const auto end = file.begin() + static_cast<std::ptrdiff_t>(size);
+            const auto report = look(Bytes(file.begin(), end));
             refused += report ? std::size_t{0} : std::size_t{1};
-            if (report) {
-                for (const lint::Part& part : report->parts) {
-                    CHECK(part.findings.size() <= 2);
-                }
-            }
+            CHECK((!report || shown(*report).size() <= 2));
         }
         CHECK(refused > file.size() / 2);
     }
 }
 
-TEST_CASE("an object with any bit flipped, or many bytes at random, is read within its bounds",
+TEST_CASE("an object with any bit flipped is read within its bounds", "[tools][lint][fault]") {
+    for (const Bytes& file : small_files()) {
+        for (std::size_t bit = 0; bit < file.size() * 8; ++bit) {
+            Bytes flipped = file;
+            flipped[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+            const auto report = look(flipped);
+            const bool code = report && !report->parts.empty();
+            CHECK((!code || report->parts[0].code_bytes <= file.size()));
+        }
+    }
+}
+
+TEST_CASE("an object with bytes changed at random is read within its bounds",
           "[tools][lint][fault]") {
     TWINSTEP_SHOW_SEED();
     TestRandom random;
-    ObjectPlan plan = calling_plan();
-    for (const bool wide : {false, true}) {
-        plan.wide = wide;
-        for (const Bytes& file : {make_elf(plan),
-                                  make_coff(plan),
-                                  make_pe(plan),
-                                  make_archive({{"a-name-of-more-than-15.o", make_elf(plan)}})}) {
-            for (std::size_t bit = 0; bit < file.size() * 8; ++bit) {
-                Bytes flipped = file;
-                flipped[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-                const auto report = look(flipped);
-                const std::uint64_t code =
-                    report && !report->parts.empty() ? report->parts[0].code_bytes : 0;
-                CHECK(code <= file.size());
+    for (const Bytes& file : small_files()) {
+        for (int i = 0; i < 2'000; ++i) {
+            Bytes changed = file;
+            for (std::size_t n = 1 + random.below(8); n > 0; --n) {
+                changed[random.below(changed.size())] = static_cast<std::byte>(random.bits());
             }
-            for (int i = 0; i < 2'000; ++i) {
-                Bytes changed = file;
-                for (std::size_t n = 1 + random.below(8); n > 0; --n) {
-                    changed[random.below(changed.size())] = static_cast<std::byte>(random.bits());
-                }
-                static_cast<void>(look(changed));
-            }
+            const auto report = look(changed);
+            CHECK((!report || report->parts.size() <= 1));
         }
     }
 }

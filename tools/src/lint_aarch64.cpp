@@ -181,6 +181,61 @@ private:
     std::array<Page, 32> pages_{};
 };
 
+class Aarch64Calls {
+public:
+    explicit Aarch64Calls(const CodeImage& image)
+        : image_(image)
+        , marks_(image)
+        , slots_(image) {}
+
+    std::vector<LinkedCall> find() {
+        for (std::uint32_t section = 0; section < image_.sections.size(); ++section) {
+            slots_.restart();
+            marks_.for_each_word(image_, section, [&](std::uint64_t address, std::uint32_t word) {
+                follow(section, address, word);
+            });
+        }
+        for (std::uint32_t section = 0; section < image_.sections.size(); ++section) {
+            marks_.for_each_word(image_, section, [&](std::uint64_t address, std::uint32_t word) {
+                branch(section, address, word);
+            });
+        }
+        return std::move(calls_);
+    }
+
+private:
+    /// What loads a slot is a stub, or calls at once.
+    void follow(std::uint32_t section, std::uint64_t address, std::uint32_t word) {
+        const auto found = slots_.follow(address, word);
+        if (!found) {
+            return;
+        }
+        if (image_.sections[section].name.starts_with(".plt")) {
+            stubs_[found->second] = found->first;
+            stubs_[found->second - 4] = found->first; // with a landing pad before it
+        } else {
+            calls_.push_back({found->first, section, address});
+        }
+    }
+
+    void branch(std::uint32_t section, std::uint64_t address, std::uint32_t word) {
+        if ((word & 0x7c000000) != 0x14000000) { // b, bl
+            return;
+        }
+        const auto distance = static_cast<std::uint64_t>(signed_bits(word, 0, 26) * 4);
+        const auto stub = stubs_.find(address + distance);
+        if (stub != stubs_.end()) {
+            calls_.push_back({stub->second, section, address});
+        }
+    }
+
+    const CodeImage& image_;
+    DataMarks marks_;
+    Aarch64Slots slots_;
+    std::map<std::uint64_t, std::uint32_t> stubs_;
+    std::vector<LinkedCall> calls_;
+};
+
 } // namespace
 
 Aarch64Opcode aarch64_opcode(std::uint32_t word) {
@@ -208,36 +263,7 @@ Decoding scan_aarch64(const CodeImage& image, const OpcodeUse& use) {
 }
 
 std::vector<LinkedCall> aarch64_calls(const CodeImage& image) {
-    std::vector<LinkedCall> calls;
-    std::map<std::uint64_t, std::uint32_t> stubs;
-    Aarch64Slots slots(image);
-    const DataMarks marks(image);
-    for (std::uint32_t section = 0; section < image.sections.size(); ++section) {
-        const bool stub_section = image.sections[section].name.starts_with(".plt");
-        slots.restart();
-        marks.for_each_word(image, section, [&](std::uint64_t address, std::uint32_t word) {
-            if (const auto found = slots.follow(address, word)) {
-                if (stub_section) {
-                    stubs[found->second] = found->first;
-                    stubs[found->second - 4] = found->first; // with a landing pad before it
-                } else {
-                    calls.push_back({found->first, section, address});
-                }
-            }
-        });
-    }
-    for (std::uint32_t section = 0; section < image.sections.size(); ++section) {
-        marks.for_each_word(image, section, [&](std::uint64_t address, std::uint32_t word) {
-            if ((word & 0x7c000000) == 0x14000000) { // b, bl
-                const auto stub =
-                    stubs.find(address + static_cast<std::uint64_t>(signed_bits(word, 0, 26) * 4));
-                if (stub != stubs.end()) {
-                    calls.push_back({stub->second, section, address});
-                }
-            }
-        });
-    }
-    return calls;
+    return Aarch64Calls(image).find();
 }
 
 } // namespace twinstep::tools::lint

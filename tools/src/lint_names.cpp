@@ -254,7 +254,7 @@ private:
                 if (!skip_literal(open)) {
                     return false;
                 }
-            } else if (c == 'I' || c == 'N' || c == 'F' || c == 'J' || c == 'X') {
+            } else if (std::string_view("INFJXZ").find(c) != std::string_view::npos) {
                 ++open;
             } else if (c == 'D') {
                 // Dp, Dn, Da, Do, DF16_: of two letters; DT and Dt hold an expression.
@@ -267,8 +267,6 @@ private:
             } else if (c == 'U' && peek() == 'l') {
                 ++open;
                 ++at_;
-            } else if (c == 'Z') {
-                ++open;
             }
         }
         return open == 0;

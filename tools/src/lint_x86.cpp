@@ -11,6 +11,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace twinstep::tools::lint {
 
@@ -181,22 +182,89 @@ target_of(const ZydisDecodedInstruction& instruction, std::uint64_t address, boo
     return wide ? address + instruction.length + distance : distance & 0xffffffff;
 }
 
-/// Whether a jump through a slot is a stub that others call, not the end of a function. ELF files
-/// keep stubs apart; on Windows they are among the functions and have the name of the import, or
-/// none.
-bool may_be_stub(const CodeImage& image,
-                 const FunctionIndex& functions,
-                 std::uint32_t section,
-                 std::uint64_t address,
-                 std::uint32_t import) {
-    if (!image.coff) {
-        return image.sections[section].name.starts_with(".plt");
+class X86Calls {
+public:
+    explicit X86Calls(const CodeImage& image)
+        : image_(image)
+        , functions_(image)
+        , code_(image) {
+        for (const ImportSlot& slot : image.slots) {
+            import_of_[slot.address] = slot.import;
+        }
     }
-    const bool coff32 = image.machine == Machine::x86_32;
-    const CodeSymbol* function = functions.find(section, address);
-    return function == nullptr ||
-           plain_name(function->name, coff32) == plain_name(image.imports[import].name, coff32);
-}
+
+    std::vector<LinkedCall> find() {
+        if (code_.good()) {
+            for_each_target(&X86Calls::through_slot);
+            for_each_target(&X86Calls::of_stub);
+        }
+        return std::move(calls_);
+    }
+
+private:
+    struct Reference {
+        std::uint32_t section = 0;
+        std::uint64_t address = 0;
+        std::uint64_t target = 0;
+        bool jump = false;
+        bool relative = false; ///< Goes to the target itself, not through what is kept there.
+    };
+
+    void for_each_target(void (X86Calls::*use)(const Reference& reference)) {
+        const bool wide = image_.machine == Machine::x86_64;
+        for (std::uint32_t section = 0; section < image_.sections.size(); ++section) {
+            code_.for_each(section, functions_, [&](std::uint64_t address, const auto& code) {
+                if (const auto target = target_of(code, address, wide)) {
+                    (this->*use)({section,
+                                  address,
+                                  *target,
+                                  code.mnemonic == ZYDIS_MNEMONIC_JMP,
+                                  code.raw.imm[0].is_relative != 0});
+                }
+            });
+        }
+    }
+
+    void through_slot(const Reference& reference) {
+        const auto import = import_of_.find(reference.target);
+        if (import == import_of_.end() || reference.relative) {
+            return;
+        }
+        if (reference.jump && may_be_stub(reference, import->second)) {
+            stubs_[reference.address] = import->second;
+            stubs_[reference.address - 4] = import->second; // with a landing pad before it
+        } else {
+            calls_.push_back({import->second, reference.section, reference.address});
+        }
+    }
+
+    void of_stub(const Reference& reference) {
+        const auto stub = stubs_.find(reference.target);
+        if (stub != stubs_.end() && reference.relative) {
+            calls_.push_back({stub->second, reference.section, reference.address});
+        }
+    }
+
+    /// Whether a jump through a slot is a stub that others call, not the end of a function. ELF
+    /// files keep stubs apart; on Windows they are among the functions and have the import's name,
+    /// or none.
+    bool may_be_stub(const Reference& reference, std::uint32_t import) const {
+        if (!image_.coff) {
+            return image_.sections[reference.section].name.starts_with(".plt");
+        }
+        const bool coff32 = image_.machine == Machine::x86_32;
+        const CodeSymbol* function = functions_.find(reference.section, reference.address);
+        return function == nullptr || plain_name(function->name, coff32) ==
+                                          plain_name(image_.imports[import].name, coff32);
+    }
+
+    const CodeImage& image_;
+    FunctionIndex functions_;
+    X86Code code_;
+    std::map<std::uint64_t, std::uint32_t> import_of_;
+    std::map<std::uint64_t, std::uint32_t> stubs_;
+    std::vector<LinkedCall> calls_;
+};
 
 } // namespace
 
@@ -219,50 +287,7 @@ Decoding scan_x86(const CodeImage& image, const FunctionIndex& functions, const 
 }
 
 std::vector<LinkedCall> x86_calls(const CodeImage& image) {
-    std::vector<LinkedCall> calls;
-    X86Code code(image);
-    if (!code.good()) {
-        return calls;
-    }
-    const bool wide = image.machine == Machine::x86_64;
-    const FunctionIndex functions(image);
-    std::map<std::uint64_t, std::uint32_t> import_of;
-    for (const ImportSlot& slot : image.slots) {
-        import_of[slot.address] = slot.import;
-    }
-    // A stub jumps through the slot; a landing pad of four bytes may stand before it.
-    std::map<std::uint64_t, std::uint32_t> stubs;
-    const auto for_all = [&](const auto& use) {
-        for (std::uint32_t section = 0; section < image.sections.size(); ++section) {
-            code.for_each(section, functions, [&](std::uint64_t address, const auto& instruction) {
-                if (const auto target = target_of(instruction, address, wide)) {
-                    use(section, address, instruction, *target);
-                }
-            });
-        }
-    };
-    for_all(
-        [&](std::uint32_t section, std::uint64_t address, const auto& instruction, auto target) {
-            const auto import = import_of.find(target);
-            if (import == import_of.end()) {
-                return;
-            }
-            if (instruction.mnemonic == ZYDIS_MNEMONIC_JMP &&
-                may_be_stub(image, functions, section, address, import->second)) {
-                stubs[address] = import->second;
-                stubs[address - 4] = import->second;
-            } else {
-                calls.push_back({import->second, section, address});
-            }
-        });
-    for_all(
-        [&](std::uint32_t section, std::uint64_t address, const auto& instruction, auto target) {
-            const auto stub = stubs.find(target);
-            if (stub != stubs.end() && instruction.raw.imm[0].is_relative != 0) {
-                calls.push_back({stub->second, section, address});
-            }
-        });
-    return calls;
+    return X86Calls(image).find();
 }
 
 #else
