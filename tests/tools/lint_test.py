@@ -280,8 +280,9 @@ class NativeTest(LintTest):
             program = self.build("program", source, "-O2", "-fno-builtin", *options)
             answer = self.json("lint", program, code=1)
             found = self.found(answer)
-            self.assertIn(("turn", "sinf", "math"), found, options)
-            self.assertIn(("main", "rand", "random"), found, options)
+            if "imports only" not in answer["coverage"][0]["checked"]:
+                self.assertIn(("turn", "sinf", "math"), found, options)
+                self.assertIn(("main", "rand", "random"), found, options)
             sine = next(f for f in answer["findings"] if f["symbol"].startswith("sinf"))
             self.assertRegex(sine["symbol"], r"^sinf@GLIBC_\d")
             subprocess.run(["strip", program], check=True)
@@ -488,6 +489,9 @@ class CrossTest(LintTest):
             self.assertIn(
                 ("game_ticks_of_a_long_name", "QueryPerformanceCounter", "time"), self.found(answer)
             )
+        # The stub of an import has its name and is no finding of its own.
+        stubs = {f["function"] for f in answer["findings"] if f["function"] == f["symbol"]}
+        self.assertNotIn("QueryPerformanceCounter", stubs)
 
 
 class ClangTidyTest(LintTest):

@@ -201,14 +201,17 @@ private:
                         {"unchecked", std::move(unchecked_)},
                         {"failures", std::move(failures_)}});
         if (totals_.parts > 0) {
-            context_.say(
-                fmt::format("findings {}, allowed {}; objects {}, functions {}, bytes of code {}{}",
-                            totals_.findings,
-                            totals_.allowed,
-                            totals_.parts,
-                            totals_.functions,
-                            totals_.code_bytes,
-                            covered));
+            context_.say(fmt::format(
+                "findings {}, allowed {}; objects {}, functions {}, bytes of code {}{}{}",
+                totals_.findings,
+                totals_.allowed,
+                totals_.parts,
+                totals_.functions,
+                totals_.code_bytes,
+                totals_.skipped_bytes == 0
+                    ? ""
+                    : fmt::format(", {} no instruction", totals_.skipped_bytes),
+                covered));
         }
     }
 
