@@ -238,7 +238,7 @@ inline twinstep::Bytes make_pe(const ObjectPlan& plan) {
     }
     slots.number(0, word);
     Out data(false);
-    data.append(slots.bytes()).number(0, 12).number(names_at + names.size(), 4);
+    data.append(slots.bytes()).text("", 12).number(names_at + names.size(), 4);
     data.number(slots_at, 4).text("", 20).append(names.bytes()).text("a.dll", 6);
     const std::size_t optional_bytes = plan.wide ? 128 : 112;
     const std::size_t code_at = 0x44 + 20 + optional_bytes + 2 * 40;
