@@ -36,5 +36,6 @@ install(
           "${PROJECT_BINARY_DIR}/twinstep-config-version.cmake"
           cmake/TwinstepGame.cmake
           cmake/TwinstepRecordingTests.cmake
+          cmake/TwinstepWall.cmake
     DESTINATION "${twinstep_package_dir}"
 )

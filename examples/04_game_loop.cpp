@@ -70,6 +70,8 @@ int main() {
     }
     Nobody nobody;
     twinstep::Driver driver(simulation, nobody);
+    // While a game is made: whatever draws is caught if it changes the state.
+    twinstep::WorldGuard guard(simulation);
 
     // A real game uses `twinstep::timer::GameTimer timer;`. Here time is set by hand: 144 frames a
     // second.
@@ -87,12 +89,18 @@ int main() {
         if (!driver.advance(static_cast<std::uint64_t>(due.steps))) {
             return 1;
         }
-        if (frame % 24 == 0) {
-            std::printf("frame %3d, tick %2llu, alpha %.3f, bob at %8.2f\n",
-                        frame,
-                        static_cast<unsigned long long>(simulation.tick().value),
-                        steps->alpha(),
-                        simulation.game().drawn_at(steps->alpha()));
+        const auto drawn = guard.call("drawing", [&] {
+            if (frame % 24 == 0) {
+                std::printf("frame %3d, tick %2llu, alpha %.3f, bob at %8.2f\n",
+                            frame,
+                            static_cast<unsigned long long>(simulation.tick().value),
+                            steps->alpha(),
+                            simulation.game().drawn_at(steps->alpha()));
+            }
+        });
+        if (!drawn) {
+            std::printf("%s\n", to_string(drawn.error()).c_str());
+            return 1;
         }
     }
     // 144 frames of 6,944,444 ns are a hair less than a second: 59 whole steps and almost another.

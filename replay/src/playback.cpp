@@ -43,6 +43,9 @@ struct Playback::Impl final : Source, Observer {
     void compare_tick(const StateHashes& hashes, std::uint32_t hash, ByteView section_bytes);
     void before(const TickBegin& begin) override;
     void after(const StateHashes& hashes) override;
+
+    std::string_view name() const override { return "the recording"; }
+
     void diverge(Tick tick, std::string section, std::string expected, std::string actual);
 };
 

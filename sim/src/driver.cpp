@@ -6,6 +6,24 @@
 
 namespace twinstep {
 
+namespace {
+
+Error at_tick(Error error, Tick tick) {
+    return std::move(error).in("tick " + std::to_string(tick.value));
+}
+
+} // namespace
+
+/// Calls somebody who must not change the state, and looks whether he has, if it is time to.
+template <class Work>
+Result<void> Driver::call(std::string_view name, Tick tick, const Work& work) {
+    if (watch_ticks_ != 0 && tick.value % watch_ticks_ == 0) {
+        return guard_.call(name, work);
+    }
+    work();
+    return {};
+}
+
 Result<void> Driver::take(TickFrame& frame, const FloatEnvironmentGuard& guard) {
     // What the step consumes is what was recorded or sent: the encoded form, decoded again.
     encoded_.clear();
@@ -19,7 +37,11 @@ Result<void> Driver::take(TickFrame& frame, const FloatEnvironmentGuard& guard) 
     if (!observers_.empty()) {
         const TickBegin begin{decoded_.tick(), decoded_, encoded_, simulation_.hash()};
         for (Observer* observer : observers_) {
-            observer->before(begin);
+            const auto called =
+                call(observer->name(), begin.tick, [&] { observer->before(begin); });
+            if (!called) {
+                return called;
+            }
         }
         guard.enforce();
     }
@@ -31,12 +53,27 @@ Result<void> Driver::take(TickFrame& frame, const FloatEnvironmentGuard& guard) 
     return {};
 }
 
+Result<void> Driver::show(const StateHashes& hashes) {
+    for (Observer* observer : observers_) {
+        const auto called = call(observer->name(), hashes.tick, [&] { observer->after(hashes); });
+        if (!called) {
+            return called;
+        }
+    }
+    return {};
+}
+
 Result<Advance> Driver::advance(std::uint64_t ticks_max) {
     Advance result;
     const FloatEnvironmentGuard guard;
     while (result.ticks < ticks_max) {
         const Tick tick = simulation_.tick();
-        const Result<Supply> supply = source_.next(tick, offered_);
+        Result<Supply> supply;
+        const auto called =
+            call(source_.name(), tick, [&] { supply = source_.next(tick, offered_); });
+        if (!called) {
+            return fail(at_tick(called.error(), tick));
+        }
         if (!supply) {
             return fail(supply.error());
         }
@@ -47,12 +84,11 @@ Result<Advance> Driver::advance(std::uint64_t ticks_max) {
         // A source may run a driver's or a plugin's code; its mode is not the step's.
         guard.enforce();
         if (Result<void> taken = take(offered_, guard); !taken) {
-            return fail(std::move(taken.error()).in("tick " + std::to_string(tick.value)));
+            return fail(at_tick(std::move(taken.error()), tick));
         }
         if (!observers_.empty()) {
-            const StateHashes& hashes = simulation_.hash();
-            for (Observer* observer : observers_) {
-                observer->after(hashes);
+            if (Result<void> shown = show(simulation_.hash()); !shown) {
+                return fail(at_tick(std::move(shown.error()), tick + 1));
             }
         }
         ++result.ticks;

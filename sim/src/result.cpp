@@ -30,6 +30,8 @@ public:
             return "another layout is expected";
         case SimErrc::bad_float_environment:
             return "floating point is not exact here";
+        case SimErrc::state_changed:
+            return "changed outside of a step";
         }
         return "unknown error";
     }

@@ -35,6 +35,8 @@ public:
     void before(const TickBegin& begin) override;
     void after(const StateHashes& hashes) override;
 
+    std::string_view name() const override { return "the evidence ring"; }
+
     /// True if the hashes of this state are kept.
     bool has(Tick tick) const;
     /// Writes what is kept, with the first snapshot at or after `tick`, to a file that must not

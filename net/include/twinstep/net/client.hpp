@@ -185,6 +185,8 @@ public:
 
     std::string_view waiting_for() const override { return client_.waiting_for(); }
 
+    std::string_view name() const override { return "the lockstep source"; }
+
 private:
     Client& client_;
 };
@@ -196,6 +198,8 @@ public:
         : client_(client) {}
 
     void after(const StateHashes& hashes) override { client_.report(hashes); }
+
+    std::string_view name() const override { return "the hash reporter"; }
 
 private:
     Client& client_;

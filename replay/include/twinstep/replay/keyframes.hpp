@@ -173,9 +173,12 @@ public:
 
     using Entries = std::map<Tick, Entry>;
 
-    /// Keeps a state, then drops what is too much around `current`: of the states whose distance
-    /// has the same number of bits no more than four each way, and of the rest those that are
-    /// missed least, until the budget is kept.
+    /// More are not kept, so that finding the one to drop stays a matter of microseconds.
+    static constexpr std::size_t states_max = 256;
+
+    /// Keeps a state. If that is one too many for the budget or states_max, those are dropped that
+    /// are missed least: whose loss makes later seeks start the least earlier, for their distance
+    /// from `current`. So the gaps grow with that distance.
     void add(Tick tick, const Hash128& state, ByteView snapshot, Tick current);
 
     bool contains(Tick tick) const { return entries_.contains(tick); }

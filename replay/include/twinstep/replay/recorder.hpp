@@ -96,6 +96,8 @@ public:
     /// Ends the chunk if it is due.
     void after(const StateHashes& hashes) override;
 
+    std::string_view name() const override { return "the recorder"; }
+
     /// Ends the last chunk, writes the trailer and closes the file. A recording whose last step
     /// never returned stays open: it is whole, but has no trailer. Errors: what stopped the
     /// recording, or io_error.

@@ -28,6 +28,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace twinstep {
@@ -159,15 +160,21 @@ public:
     template <class T>
     void chunked_section(std::string_view name, const char* field, TrackedVector<T>& vector);
 
+    /// Whether a NaN was written since the last call, outside of tracked vectors.
+    bool take_nan_seen() { return std::exchange(nan_seen_, false); }
+
 private:
     template <Scalar T>
-    static auto canonical(T value) {
-        if constexpr (std::same_as<T, float>) {
-            return detail::little_endian(value != value ? std::uint32_t{0x7FC00000}
-                                                        : std::bit_cast<std::uint32_t>(value));
-        } else if constexpr (std::same_as<T, double>) {
-            return detail::little_endian(value != value ? std::uint64_t{0x7FF8000000000000}
-                                                        : std::bit_cast<std::uint64_t>(value));
+    auto canonical(T value) {
+        if constexpr (std::is_floating_point_v<T>) {
+            using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+            constexpr Bits nan =
+                sizeof(T) == 4 ? Bits{0x7FC00000} : static_cast<Bits>(0x7FF8000000000000ULL);
+            if (value != value) [[unlikely]] {
+                nan_seen_ = true;
+                return detail::little_endian(nan);
+            }
+            return detail::little_endian(std::bit_cast<Bits>(value));
         } else if constexpr (std::same_as<T, bool>) {
             return static_cast<std::uint8_t>(value ? 1 : 0);
         } else {
@@ -176,6 +183,7 @@ private:
     }
 
     ByteSink& sink_;
+    bool nan_seen_ = false;
 };
 
 /// Reads canonical bytes that may be hostile. Sticky: after the first failure every value reads as

@@ -7,6 +7,7 @@
 #include "twinstep/sim/result.hpp"
 #include "twinstep/sim/simulation.hpp"
 #include "twinstep/sim/types.hpp"
+#include "twinstep/sim/world_guard.hpp"
 
 #include <cstdint>
 #include <string_view>
@@ -32,6 +33,9 @@ public:
 
     /// Why the last answer was not_yet, for people.
     virtual std::string_view waiting_for() const { return {}; }
+
+    /// What it is, for messages.
+    virtual std::string_view name() const { return "the source"; }
 };
 
 /// What an observer sees before a step.
@@ -52,6 +56,9 @@ public:
 
     /// Called after a step with the hashes of the state it led to; hashes.tick is that state.
     virtual void after(const StateHashes& hashes) { static_cast<void>(hashes); }
+
+    /// What it is, for messages.
+    virtual std::string_view name() const { return "an observer"; }
 };
 
 /// Why advance returned.
@@ -74,14 +81,20 @@ public:
     /// Both are borrowed and must outlive the driver. The simulation has been reset or loaded.
     Driver(Simulation& simulation, Source& source)
         : simulation_(simulation)
-        , source_(source) {}
+        , source_(source)
+        , guard_(simulation, true) {}
 
     /// Adds a borrowed observer. Without observers nothing is hashed.
     void add(Observer& observer) { observers_.push_back(&observer); }
 
+    /// Compares the state before and after each call of source and observers, at ticks that `ticks`
+    /// divides: 1 for every tick, 0 for none. A call costs two snapshots then.
+    void watch_every(std::uint32_t ticks) { watch_ticks_ = ticks; }
+
     /// Takes up to `ticks_max` steps. Errors: the source's, an input the simulation cannot decode
-    /// (nothing of that tick was observed or stepped), or bad_float_environment after a step that
-    /// changed the thread's floating-point mode.
+    /// (nothing of that tick was observed or stepped), bad_float_environment after a step that
+    /// changed the thread's floating-point mode, or state_changed, naming source or observer, where
+    /// that was watched for.
     /// The thread's own mode is put back on return, whatever happened to it meanwhile.
     /// Determinism: the states depend on the frames only, never on how the calls are cut.
     Result<Advance> advance(std::uint64_t ticks_max);
@@ -90,9 +103,14 @@ public:
 
 private:
     Result<void> take(TickFrame& frame, const FloatEnvironmentGuard& guard);
+    Result<void> show(const StateHashes& hashes);
+    template <class Work>
+    Result<void> call(std::string_view name, Tick tick, const Work& work);
 
     Simulation& simulation_;
     Source& source_;
+    WorldGuard guard_;
+    std::uint32_t watch_ticks_ = watch_ticks_default();
     std::vector<Observer*> observers_;
     TickFrame offered_;
     TickFrame decoded_;

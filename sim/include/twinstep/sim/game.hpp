@@ -38,8 +38,9 @@ struct Step {
     Tick tick;
     std::span<const PlayerInput<Input>> players; ///< One a slot.
     std::span<const StepEvent> events;
-    Random& random;   ///< Fresh at every tick, keyed by seed and tick; its draws are counted.
-    Workers& workers; ///< For loops whose parts do not depend on each other.
+    Random& random;     ///< Fresh at every tick, keyed by seed and tick; its draws are counted.
+    Workers& workers;   ///< For loops whose parts do not depend on each other.
+    const Setup& setup; ///< What the session began with: the same at every tick.
 };
 
 /// What a game's class provides. `reset`, `check` and a loading `serialize` may throw: that refuses
@@ -89,6 +90,9 @@ public:
     Result<void> prepare(const TickFrame& frame) override;
     void step() override;
     const StateHashes& hash() override;
+
+    bool has_nan() const override { return has_nan_; }
+
     void save(Bytes& target) override;
     void save_sections(ByteSink& sink) override;
     Result<void> load(ByteView snapshot) override;
@@ -128,6 +132,7 @@ private:
     bool started_ = false;
     bool prepared_ = false;
     bool hashed_ = false;
+    bool has_nan_ = false;
     InArchive input_archive_;
     std::vector<PlayerInput<Input>> players_;
     std::vector<StepEvent> events_;

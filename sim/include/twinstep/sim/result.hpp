@@ -23,6 +23,7 @@ enum class SimErrc {
     bad_setup,             ///< Seed, slots or config that the simulation refuses.
     schema_mismatch,       ///< Bytes of another state or input layout.
     bad_float_environment, ///< Floating point would not be exact here.
+    state_changed,         ///< Something that is not a step has changed the state.
 };
 
 /// The category of SimErrc.

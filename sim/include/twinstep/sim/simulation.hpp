@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -74,6 +75,10 @@ public:
     /// Hashes every section of the current state. The reference is valid until the next call.
     virtual const StateHashes& hash() = 0;
 
+    /// Whether a float of the state that was hashed last is NaN, tracked vectors left aside. A step
+    /// that makes one has lost count of something; find_nan says where.
+    virtual bool has_nan() const { return false; }
+
     /// Replaces `target` with a snapshot of the whole state; its memory is reused.
     virtual void save(Bytes& target) = 0;
 
@@ -131,5 +136,15 @@ private:
 /// The hashes of a snapshot's bytes; equal to what hash() said when it was saved, on every machine.
 /// Errors: as for hostile bytes.
 Result<StateHashes> hash_snapshot(ByteView snapshot);
+
+/// A field of a state: its section, and its path in it, such as "bodies[2].x".
+struct FieldPlace {
+    std::string section;
+    std::string field;
+};
+
+/// The first NaN of a state, in the order of `serialize`; nothing if there is none. Cost: a look at
+/// every field.
+std::optional<FieldPlace> find_nan(const Simulation& simulation);
 
 } // namespace twinstep

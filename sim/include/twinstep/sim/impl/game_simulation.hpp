@@ -192,7 +192,7 @@ template <Game G>
 void GameSimulation<G>::step() {
     TWINSTEP_ASSERT(prepared_);
     Random random(draws_.seed, tick_);
-    const Step<Input> view{tick_, players_, events_, random, workers()};
+    const Step<Input> view{tick_, players_, events_, random, workers(), setup_};
     game_->step(view);
     draws_.count += random.draws();
     tick_ = tick_ + 1;
@@ -207,6 +207,7 @@ const StateHashes& GameSimulation<G>::hash() {
         hash_sink_.begin(tick_, hashes_);
         walk(hash_archive_, draws_, *game_);
         hash_sink_.finish();
+        has_nan_ = hash_archive_.take_nan_seen();
         hashed_ = true;
     }
     return hashes_;
