@@ -41,6 +41,7 @@ VERBS = [
     "coverage",
     "timing",
     "doctor",
+    "lint",
     "netsim",
     "self-test",
 ]

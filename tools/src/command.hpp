@@ -125,6 +125,7 @@ void declare_rebaseline(CLI::App& app, Context& context, Action& action);
 void declare_sign(CLI::App& app, Context& context, Action& action);
 void declare_check_signature(CLI::App& app, Context& context, Action& action);
 void declare_keyframes(CLI::App& app, Context& context, Action& action);
+void declare_lint(CLI::App& app, Context& context, Action& action);
 void declare_merge(CLI::App& app, Context& context, Action& action);
 void declare_join(CLI::App& app, Context& context, Action& action);
 void declare_timing(CLI::App& app, Context& context, Action& action);

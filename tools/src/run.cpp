@@ -144,6 +144,7 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     declare_state(app, context, action);
     declare_coverage(app, context, action);
     declare_merge(app, context, action);
+    declare_lint(app, context, action);
     declare_timing(app, context, action);
     declare_doctor(app, context, action);
     declare_self_test(app, context, action);
