@@ -9,9 +9,11 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 PLANTED = sys.argv.pop(2)
 
@@ -81,6 +83,31 @@ class PlantedTest(CommandTest):
         for seed in (1, 2, 3):
             self.found("pointers", "shuffle", "--shuffle", "--seed", seed)
             self.found("iteration", "shuffle", "--shuffle", "--seed", seed)
+
+    @unittest.skipUnless(shutil.which("localedef"), "makes a locale")
+    def test_another_locale_finds_numbers_that_are_read_by_it(self):
+        made = subprocess.run(
+            ["localedef", "-i", "de_DE", "-f", "UTF-8", self.folder / "de_DE.UTF-8"],
+            capture_output=True,
+            check=False,
+        )
+        if not (self.folder / "de_DE.UTF-8").exists():
+            self.skipTest(f"no locale can be made: {made.stderr}")
+        with unittest.mock.patch.dict(os.environ, LOCPATH=str(self.folder)):
+            self.found("locale", "perturb", "--perturb")
+        self.clean("locale")
+
+    def test_another_process_has_another_time_zone(self):
+        path = self.record("zone")
+        self.assertEqual(planted("verify", path).returncode, 0)
+        done = planted("verify", path, "--fresh", "--json")
+        self.assertEqual(done.returncode, 4)
+        divergence = json.loads(done.stdout)["divergences"][0]
+        self.assertEqual(
+            (divergence["check"], divergence["tick"], divergence["section"]),
+            ("fresh process", "50", "faults"),
+        )
+        self.assertIn("--fresh", divergence["command"])
 
     def test_another_run_finds_what_is_not_of_the_game(self):
         path = self.record("clock")

@@ -6,7 +6,8 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
+#include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -127,6 +128,15 @@ private:
         if (plant == "clock") {
             return static_cast<std::int32_t>(
                 std::chrono::steady_clock::now().time_since_epoch().count());
+        }
+        if (plant == "locale") {
+            return static_cast<std::int32_t>(10 * std::strtod("1,5", nullptr));
+        }
+        if (plant == "zone") {
+            const std::time_t noon = 43'200;
+            std::tm parts{};
+            ::localtime_r(&noon, &parts);
+            return parts.tm_hour;
         }
         if (plant == "static") {
             static std::int32_t runs = 0;

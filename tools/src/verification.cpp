@@ -83,6 +83,9 @@ Result<void> run_pass(const Context& context,
     if (!ran) {
         return fail(located(ran.error(), outcome.path));
     }
+    for (const std::string& remark : (*checks)->remarks()) {
+        outcome.remarks.push_back(fmt::format("{}: {}", outcome.path, remark));
+    }
     const auto found = (*checks)->outcome();
     if (!found) {
         return fail(located(found.error(), outcome.path));
@@ -150,7 +153,8 @@ Result<void> run_segments(const Context& context,
     return {};
 }
 
-/// Verifies the file once more by a process of its own, which has nothing left from this one.
+/// Verifies the file once more by a process of its own, which has nothing left from this one,
+/// and another time zone.
 /// Errors: io_error if there is none to be had, or what it says is not a report of this file.
 Result<void> run_fresh(const Context& context, Outcome& outcome, std::uint64_t hashes) {
     auto folder = ScratchFolder::create();
@@ -158,8 +162,13 @@ Result<void> run_fresh(const Context& context, Outcome& outcome, std::uint64_t h
         return fail(folder.error());
     }
     constexpr std::chrono::hours limit{24};
-    const auto ended = run_program(
-        own_program(context), {"verify", outcome.path, "--json"}, folder->path(), limit);
+    // In whichever zone this one is, it is not 13 hours and 45 minutes east of Greenwich.
+    const std::string time_zone = "TZ=TWIN-13:45";
+    const auto ended = run_program(own_program(context),
+                                   {"verify", outcome.path, "--json"},
+                                   folder->path(),
+                                   limit,
+                                   {time_zone});
     if (!ended) {
         return fail(ended.error());
     }

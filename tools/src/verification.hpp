@@ -24,6 +24,7 @@ struct VerificationOptions {
     std::uint32_t workers_each = 0;    ///< Compare with 2 to so many workers.
     bool poison = false;               ///< Compare with fresh memory and stack that were filled.
     bool shuffle = false;              ///< Compare with memory at other addresses, by the seed.
+    bool perturb = false;              ///< Compare with another locale and float mode outside.
     bool fresh = false;                ///< Run it again in another process.
     std::uint64_t seed = 1;            ///< Of what the checks choose at random.
     unsigned segment_jobs = 0;         ///< Threads for the segments of one recording; 0: one pass.

@@ -3,6 +3,7 @@
 #include "verification_checks.hpp"
 
 #include "strange_memory.hpp"
+#include "strange_surroundings.hpp"
 
 #include <fmt/format.h>
 
@@ -47,6 +48,9 @@ Result<std::unique_ptr<PassChecks>> PassChecks::start(Driver& driver,
         return fail(added.error());
     }
     checks->add_memory();
+    if (options.perturb) {
+        checks->add_surroundings();
+    }
     if (options.rollback_every != 0) {
         driver.add(checks->rollback_.emplace(
             driver.simulation(),
@@ -93,6 +97,15 @@ void PassChecks::add_memory() {
              std::make_unique<ShuffledMemory>(options_.seed),
              {}});
     }
+}
+
+void PassChecks::add_surroundings() {
+    auto surroundings = std::make_unique<StrangeSurroundings>();
+    if (!surroundings->has_locale()) {
+        remarks_.emplace_back("--perturb: no locale with a decimal comma is installed: the "
+                              "locale was left alone");
+    }
+    add({"perturb", "--perturb", {}, std::move(surroundings), {}});
 }
 
 std::uint64_t PassChecks::ticks_to_next(std::uint64_t most) const {

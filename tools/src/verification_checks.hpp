@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace twinstep::tools {
 
@@ -37,6 +38,9 @@ public:
     /// Errors: what the simulation refuses, though it took the same before.
     Result<bool> arrive(bool at_end);
 
+    /// What a check could not do, one line each.
+    const std::vector<std::string>& remarks() const { return remarks_; }
+
     /// The first that was found, or what a companion refused.
     Result<std::optional<Finding>> outcome() const;
 
@@ -57,6 +61,7 @@ private:
     void add(Beside beside, std::uint64_t reload_every = 0);
     Result<void> add_workers();
     void add_memory();
+    void add_surroundings();
     Result<bool> round_trip();
 
     Driver& driver_;
@@ -64,6 +69,7 @@ private:
     std::deque<Beside> beside_;
     std::optional<replay::RollbackCheck> rollback_;
     std::optional<Finding> found_; ///< Between two ticks.
+    std::vector<std::string> remarks_;
     Bytes snapshot_;
 };
 

@@ -2,6 +2,7 @@
 // twinstep verify: simulates recordings again and compares every recorded hash.
 #include "command.hpp"
 #include "options.hpp"
+#include "other_program.hpp"
 #include "parsed_number.hpp"
 #include "report_file.hpp"
 #include "strange_memory.hpp"
@@ -192,7 +193,8 @@ void want_all(VerificationOptions& checks) {
         value = value != 0 ? value : usual;
     };
     checks.twice = true;
-    checks.fresh = true;
+    checks.fresh = runs_programs;
+    checks.perturb = true;
     unless_given(checks.fork_every, 100);
     unless_given(checks.roundtrip_every, 100);
     unless_given(checks.rollback_every, 10);
@@ -313,7 +315,13 @@ void declare_verify(CLI::App& app, Context& context, Action& action) {
                   options->checks.shuffle,
                   "Compare each tick with memory at other addresses, by --seed")
         ->excludes(segments);
-    verb.add_flag("--fresh", options->checks.fresh, "Verify each file in another process as well");
+    verb.add_flag("--perturb",
+                  options->checks.perturb,
+                  "Compare each tick with another locale and floating-point mode around the step")
+        ->excludes(segments);
+    verb.add_flag("--fresh",
+                  options->checks.fresh,
+                  "Verify each file in another process and time zone as well");
     verb.add_option("--checks",
                     options->checks_wanted,
                     "all: all of these; fork and round trip every 100 ticks, rollback every 10")
