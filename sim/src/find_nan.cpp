@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Where a state has a float that is no number.
+#include "field_paths.hpp"
+
 #include "twinstep/sim/simulation.hpp"
 
 #include <bit>
-#include <vector>
 
 namespace twinstep {
 
@@ -18,58 +19,19 @@ bool is_nan(const FieldValue& value) {
     return value.type == FieldValue::Type::float64 && number != number;
 }
 
-/// Keeps the path to where it is until it has found one.
-class NanSearch final : public FieldVisitor {
+class NanSearch final : public detail::PathVisitor {
 public:
-    bool begin_section(std::string_view name) override {
-        if (!found) {
-            section_ = name;
-            path_.clear();
-            levels_.assign(1, {});
-        }
-        return !found;
-    }
-
-    void end_section() override {}
-
-    void begin_object(std::string_view name, bool) override {
-        append(name);
-        levels_.push_back({path_.size(), 0});
-    }
-
-    void end_object() override { levels_.pop_back(); }
-
-    void field(std::string_view name, const FieldValue& value) override {
-        append(name);
-        if (!found && is_nan(value)) {
-            found = FieldPlace{section_, path_};
-        }
-    }
-
     std::optional<FieldPlace> found;
 
 private:
-    /// One that the walk is in, and its path.
-    struct Level {
-        std::size_t length = 0;
-        std::size_t children = 0;
-    };
+    bool wants(const std::string&) override { return !found; }
 
-    void append(std::string_view name) {
-        Level& parent = levels_.back();
-        path_.resize(parent.length);
-        if (name.empty()) {
-            path_ += '[' + std::to_string(parent.children) + ']';
-        } else {
-            path_ += path_.empty() ? "" : ".";
-            path_ += name;
+    void
+    leaf(const std::string& section, const std::string& path, const FieldValue& value) override {
+        if (!found && is_nan(value)) {
+            found = FieldPlace{section, path};
         }
-        ++parent.children;
     }
-
-    std::string section_;
-    std::string path_;
-    std::vector<Level> levels_{1};
 };
 
 } // namespace

@@ -33,6 +33,7 @@ std::span<const FuzzTarget> fuzz_targets() {
         FuzzTarget{"config_file", 600, fuzz_config_file, config_file_seeds},
         FuzzTarget{"evidence", 4000, fuzz_evidence, evidence_seeds},
         FuzzTarget{"signature", 200, fuzz_signature, signature_seeds},
+        FuzzTarget{"lint", 4096, fuzz_lint, lint_seeds},
     };
     return targets;
 }

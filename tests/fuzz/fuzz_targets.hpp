@@ -52,6 +52,7 @@ void fuzz_game_input(twinstep::ByteView bytes);
 void fuzz_config_file(twinstep::ByteView bytes);
 void fuzz_evidence(twinstep::ByteView bytes);
 void fuzz_signature(twinstep::ByteView bytes);
+void fuzz_lint(twinstep::ByteView bytes);
 
 std::vector<twinstep::Bytes> handshake_seeds();
 std::vector<twinstep::Bytes> packet_seeds();
@@ -78,3 +79,4 @@ std::vector<twinstep::Bytes> game_input_seeds();
 std::vector<twinstep::Bytes> config_file_seeds();
 std::vector<twinstep::Bytes> evidence_seeds();
 std::vector<twinstep::Bytes> signature_seeds();
+std::vector<twinstep::Bytes> lint_seeds();

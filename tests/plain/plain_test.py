@@ -5,6 +5,7 @@
 Usage: plain_test.py TWINSTEP RECORDINGS [unittest options]
 """
 
+import os
 import pathlib
 import struct
 import sys
@@ -12,7 +13,7 @@ import unittest
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "tools"), str(TESTS / "conformance")]
-from support import CommandTest, run  # noqa: E402
+from support import TWINSTEP, CommandTest, run  # noqa: E402
 
 import decode_packed  # noqa: E402
 import decode_twin  # noqa: E402
@@ -116,6 +117,11 @@ class PlainTest(CommandTest):
         self.assertFalse(out.exists())
         # Its frames can be checked all the same.
         self.assertEqual(self.json("check", packed, "--frames-only")["state"], "closed")
+
+    @unittest.skipIf(os.environ.get("TWINSTEP_LINT_ZYDIS") == "1", "built with a decoder")
+    def test_lint_says_that_it_sees_calls_only(self):
+        checked = self.json("lint", TWINSTEP, code=1)["coverage"][0]["checked"]
+        self.assertIn("imports only: this build has no decoder", checked)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 using namespace twinstep;
 using namespace twinstep::replay;
@@ -21,6 +22,7 @@ enum class Plant : std::uint8_t {
     unsaved,      ///< A member of tick 40 that serialize does not name.
     workers,      ///< The number of workers is in the state of tick 40.
     circumstance, ///< What is around the step is in the state of tick 40.
+    loads,        ///< Loading makes another state than was saved.
     setup,        ///< What is around the reset is in the first state.
 };
 
@@ -54,6 +56,9 @@ public:
     template <class Archive>
     void serialize(Archive& archive) {
         archive(section("sums", CEREAL_NVP(sum_)), section("faults", CEREAL_NVP(extra_)));
+        if constexpr (plant == Plant::loads && std::is_same_v<Archive, InArchive>) {
+            ++extra_;
+        }
     }
 
 private:
@@ -119,9 +124,10 @@ std::optional<Divergence> companion_finds(const CompanionOptions& options) {
 
 template <Plant plant>
 std::optional<Divergence> rollback_finds(const RollbackOptions& options,
-                                         std::uint64_t* again = nullptr) {
+                                         std::uint64_t* again = nullptr,
+                                         std::uint64_t ticks = 100) {
     const auto simulation = planted<plant>();
-    EmptyFrames frames(100);
+    EmptyFrames frames(ticks);
     Driver driver(*simulation, frames);
     RollbackCheck check(*simulation, options);
     driver.add(check);
@@ -133,7 +139,7 @@ std::optional<Divergence> rollback_finds(const RollbackOptions& options,
             if (again != nullptr) {
                 *again = check.ticks_again();
             }
-            CHECK((*found || simulation->tick() == Tick{100}));
+            CHECK((*found || simulation->tick() == Tick{ticks}));
             return *found;
         }
         const auto advance = driver.advance(check.ticks_to_next());
@@ -179,6 +185,19 @@ TEST_CASE("going back finds what load does not take back", "[replay][unit]") {
         stale_reads = 0;
         check_place(rollback_finds<Plant::stale_cache>({1, 9, seed}), planted_tick, "2");
     }
+}
+
+TEST_CASE("a run that ends within a window goes back from its last tick", "[replay][unit]") {
+    stale_reads = 0;
+    const RollbackOptions one_window{1000, 1000, 1};
+    check_place(
+        rollback_finds<Plant::stale_cache>(one_window, nullptr, planted_tick), planted_tick, "2");
+}
+
+TEST_CASE("a load that makes another state is found before the first step", "[replay][unit]") {
+    const auto found = rollback_finds<Plant::loads>({30, 1, 1});
+    REQUIRE(found);
+    CHECK(found->tick == Tick{0});
 }
 
 TEST_CASE("going back and a fork find what serialize leaves out", "[replay][unit]") {

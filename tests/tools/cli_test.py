@@ -38,8 +38,10 @@ VERBS = [
     "keyframes",
     "diff",
     "state",
+    "coverage",
     "timing",
     "doctor",
+    "lint",
     "netsim",
     "self-test",
 ]
@@ -65,6 +67,8 @@ class UsageTest(CommandTest):
             ["verify", "x", "--shard", "1/2x"],
             ["verify", "x", "--report", "pdf"],
             ["state", "x"],
+            ["coverage", "x"],
+            ["coverage", "x", "--at", "1", "--samples", "0"],
             ["timing"],
         ):
             self.refused(*arguments, code=2)
@@ -384,6 +388,20 @@ class FilesTest(CommandTest):
         self.assertIn("players", state["state"])
         self.assertIn("random", state["state"])
         self.refused("state", path, "--at", 201, code=2, mentions=["200 ticks"])
+
+    def test_coverage_tells_scores_from_what_matters(self):
+        path, _ = self.record()
+        report = self.json("coverage", path, "--at", 100, "--samples", 400, "--ticks", 32)
+        self.assertEqual((report["tick"], report["ticks"], report["samples"]), ("100", "32", "400"))
+        self.assertEqual(report["unhashed"], [])
+        self.assertIn("players players[].kills", report["unnoticed"])
+        moved = [f for f in report["fields"] if f["field"] == "players[].angle"]
+        self.assertGreater(int(moved[0]["noticed"]), 0)
+        changed = sum(int(field["changed"]) for field in report["fields"])
+        self.assertEqual(changed + int(report["refused"]) + int(report["reshaped"]), 400)
+        # Not beyond the recording, and not at its end, after which there is nothing to play.
+        self.refused("coverage", path, "--at", 201, code=2, mentions=["200 ticks"])
+        self.refused("coverage", path, "--at", 200, code=2, mentions=["no tick after"])
 
     def test_diff_of_a_file_with_itself_is_the_same(self):
         path, _ = self.record()

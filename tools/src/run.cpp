@@ -142,7 +142,9 @@ int run(const std::vector<GameEntry>& games, int argc, const char* const* argv) 
     declare_keyframes(app, context, action);
     declare_diff(app, context, action);
     declare_state(app, context, action);
+    declare_coverage(app, context, action);
     declare_merge(app, context, action);
+    declare_lint(app, context, action);
     declare_timing(app, context, action);
     declare_doctor(app, context, action);
     declare_self_test(app, context, action);
