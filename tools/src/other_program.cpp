@@ -9,9 +9,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -69,6 +72,23 @@ private:
     posix_spawn_file_actions_t actions_{};
 };
 
+/// This process's environment with some variables in place of its own.
+std::vector<std::string> changed_environment(std::vector<std::string> variables) {
+    const std::size_t changed = variables.size();
+    for (char** own = environ; *own != nullptr; ++own) {
+        const std::string_view variable = *own;
+        const std::string_view name = variable.substr(0, variable.find('=') + 1);
+        const auto end = variables.begin() + static_cast<std::ptrdiff_t>(changed);
+        const bool replaced = std::any_of(variables.begin(), end, [&](const std::string& other) {
+            return !name.empty() && other.starts_with(name);
+        });
+        if (!replaced) {
+            variables.emplace_back(variable);
+        }
+    }
+    return variables;
+}
+
 void wait_for(pid_t child, std::chrono::milliseconds limit, Ended& ended) {
     const auto end = std::chrono::steady_clock::now() + limit;
     int status = 0;
@@ -98,7 +118,8 @@ void wait_for(pid_t child, std::chrono::milliseconds limit, Ended& ended) {
 Result<Ended> run_program(const std::string& program,
                           const std::vector<std::string>&,
                           const std::string&,
-                          std::chrono::milliseconds) {
+                          std::chrono::milliseconds,
+                          const std::vector<std::string>&) {
     return not_started(program, ENOSYS);
 }
 
@@ -107,7 +128,8 @@ Result<Ended> run_program(const std::string& program,
 Result<Ended> run_program(const std::string& program,
                           const std::vector<std::string>& arguments,
                           const std::string& folder,
-                          std::chrono::milliseconds limit) {
+                          std::chrono::milliseconds limit,
+                          const std::vector<std::string>& environment) {
     const std::string output = folder + "/output";
     const std::string problems = folder + "/problems";
     std::vector<std::string> texts{program};
@@ -117,10 +139,16 @@ Result<Ended> run_program(const std::string& program,
         words.push_back(text.data());
     }
     words.push_back(nullptr);
+    std::vector<std::string> variables = changed_environment(environment);
+    std::vector<char*> variable_words;
+    for (std::string& variable : variables) {
+        variable_words.push_back(variable.data());
+    }
+    variable_words.push_back(nullptr);
     const Streams streams(output, problems);
     pid_t child = 0;
-    const int refused =
-        ::posix_spawnp(&child, program.c_str(), streams.get(), nullptr, words.data(), environ);
+    const int refused = ::posix_spawnp(
+        &child, program.c_str(), streams.get(), nullptr, words.data(), variable_words.data());
     if (refused != 0) {
         return not_started(program, refused);
     }

@@ -18,13 +18,22 @@ struct Ended {
     std::string problems; ///< The last line on its standard error.
 };
 
+/// Whether this system can run programs for us.
+#if defined(_WIN32)
+inline constexpr bool runs_programs = false;
+#else
+inline constexpr bool runs_programs = true;
+#endif
+
 /// Runs a program to its end, without standard input. What it prints goes through files in
-/// `folder`. `limit` is what it may take; then it is ended. No shell is involved. Errors: io_error
-/// if it cannot be started.
+/// `folder`. `limit` is what it may take; then it is ended. `environment`
+/// is what is different in its environment: "NAME=value" each. No shell is involved. Errors:
+/// io_error if it cannot be started.
 Result<Ended> run_program(const std::string& program,
                           const std::vector<std::string>& arguments,
                           const std::string& folder,
-                          std::chrono::milliseconds limit);
+                          std::chrono::milliseconds limit,
+                          const std::vector<std::string>& environment = {});
 
 /// A directory of this run's own, which goes away with its object.
 class ScratchFolder {

@@ -1,98 +1,30 @@
 // SPDX-License-Identifier: MIT
-// One recording: recorded hashes, fork, round trip, twice.
+// One recording: recorded hashes, the checks beside them, twice.
 #include "verification.hpp"
 
+#include "other_program.hpp"
+#include "parsed_number.hpp"
 #include "recordings.hpp"
+#include "verification_checks.hpp"
 
-#include "twinstep/replay/difference.hpp"
 #include "twinstep/replay/playback.hpp"
 #include "twinstep/replay/segments.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <memory>
+#include <chrono>
+#include <filesystem>
 #include <utility>
 
 namespace twinstep::tools {
 
 namespace {
 
-/// A second simulation that was loaded from the first one's snapshot and takes the same steps. What
-/// a snapshot leaves out shows up as a difference.
-class Fork final : public Observer {
-public:
-    Fork(Simulation& first, std::uint64_t every)
-        : first_(first)
-        , second_(first.make_another())
-        , every_(every) {}
-
-    void before(const TickBegin& begin) override {
-        if (found_ || error_) {
-            return;
-        }
-        if (begin.tick.value % every_ == 0) {
-            keep(load());
-        }
-        if (!error_) {
-            keep(second_->prepare(begin.frame));
-        }
-        if (!error_) {
-            second_->step();
-        }
-    }
-
-    void after(const StateHashes& hashes) override {
-        if (!found_ && !error_ && second_->hash().state != hashes.state) {
-            found_ = replay::compare_states(first_, *second_);
-        }
-    }
-
-    const std::optional<Divergence>& found() const { return found_; }
-
-    const std::optional<Error>& error() const { return error_; }
-
-private:
-    Result<void> load() {
-        if (Result<void> reset = second_->reset(first_.setup()); !reset) {
-            return reset;
-        }
-        first_.save(snapshot_);
-        return second_->load(snapshot_);
-    }
-
-    void keep(Result<void> result) {
-        if (!result) {
-            error_ = std::move(result.error());
-        }
-    }
-
-    Simulation& first_;
-    std::unique_ptr<Simulation> second_;
-    std::uint64_t every_;
-    Bytes snapshot_;
-    std::optional<Divergence> found_;
-    std::optional<Error> error_;
-};
-
-/// Saves and loads in place; the hash must not move.
-Result<std::optional<Divergence>> round_trip(Simulation& simulation, Bytes& snapshot) {
-    const StateHashes before = simulation.hash();
-    simulation.save(snapshot);
-    if (Result<void> loaded = simulation.load(snapshot); !loaded) {
-        return fail(loaded.error());
-    }
-    const StateHashes& after = simulation.hash();
-    for (std::size_t i = 0; i < before.sections.size(); ++i) {
-        if (before.sections[i].hash != after.sections[i].hash) {
-            return Divergence{before.tick,
-                              before.sections[i].name,
-                              {},
-                              to_hex(before.sections[i].hash),
-                              to_hex(after.sections[i].hash)};
-        }
-    }
-    return std::nullopt;
+/// This program, for another process.
+std::string own_program(const Context& context) {
+    std::error_code error;
+    const auto link = std::filesystem::read_symlink("/proc/self/exe", error);
+    return error ? context.program() : link.string();
 }
 
 void diverge(Outcome& outcome, std::string_view check, const Divergence& divergence) {
@@ -101,29 +33,24 @@ void diverge(Outcome& outcome, std::string_view check, const Divergence& diverge
     outcome.failed_check = check;
 }
 
-/// Runs the driver to the end in batches, with a round trip after each.
-Result<std::optional<Divergence>>
-run_to_end(Driver& driver, const VerificationOptions& options, FileProgress& progress) {
+/// Runs the driver to the end in batches, each of which ends where a check is due.
+Result<void> run_to_end(Driver& driver, PassChecks& checks, FileProgress& progress) {
     constexpr std::uint64_t batch_ticks = 256;
-    const std::uint64_t batch =
-        options.roundtrip_every != 0 ? std::min(options.roundtrip_every, batch_ticks) : batch_ticks;
-    Bytes snapshot;
+    bool at_end = false;
     for (;;) {
-        const auto advance = driver.advance(batch);
+        const Result<bool> goes_on = checks.arrive(at_end);
+        if (!goes_on) {
+            return fail(goes_on.error());
+        }
+        if (!*goes_on || at_end) {
+            return {};
+        }
+        const auto advance = driver.advance(checks.ticks_to_next(batch_ticks));
         if (!advance) {
             return fail(advance.error());
         }
         progress.ticks += advance->ticks;
-        const std::uint64_t tick = driver.simulation().tick().value;
-        if (options.roundtrip_every != 0 && tick % options.roundtrip_every == 0) {
-            auto found = round_trip(driver.simulation(), snapshot);
-            if (!found || *found) {
-                return found;
-            }
-        }
-        if (advance->state != DriverState::running) {
-            return std::nullopt;
-        }
+        at_end = advance->state != DriverState::running;
     }
 }
 
@@ -141,11 +68,11 @@ Result<void> run_pass(const Context& context,
     replay::Playback& playback = session->playback;
     const replay::Reader& reader = playback.reader();
     playback.stop_at_divergence(true);
-    std::optional<Fork> fork;
-    if (options.fork_every != 0) {
-        session->driver.add(fork.emplace(simulation, options.fork_every));
+    auto checks = PassChecks::start(session->driver, options);
+    if (!checks) {
+        return fail(located(checks.error(), outcome.path));
     }
-    const auto round_trip_found = run_to_end(session->driver, options, progress);
+    const Result<void> ran = run_to_end(session->driver, **checks, progress);
     const Tick first = *replay::first_tick(reader.head());
     outcome.ticks += simulation.tick().value - first.value;
     outcome.hashes_checked += playback.verdict().hashes_checked;
@@ -153,21 +80,26 @@ Result<void> run_pass(const Context& context,
     outcome.loss = reader.loss();
     outcome.broken_tick = reader.next_tick();
     outcome.broken_chunk = reader.chunks();
-    if (!round_trip_found) {
-        return fail(located(round_trip_found.error(), outcome.path));
+    if (!ran) {
+        return fail(located(ran.error(), outcome.path));
     }
-    if (fork && fork->error()) {
-        return fail(located(*fork->error(), outcome.path));
+    for (const std::string& remark : (*checks)->remarks()) {
+        outcome.remarks.push_back(fmt::format("{}: {}", outcome.path, remark));
+    }
+    const auto found = (*checks)->outcome();
+    if (!found) {
+        return fail(located(found.error(), outcome.path));
     }
     for (const replay::Defect& defect : reader.defects()) {
         outcome.remarks.push_back(to_string(defect.error));
     }
-    if (playback.verdict().divergence) {
-        diverge(outcome, "recorded hash", *playback.verdict().divergence);
-    } else if (fork && fork->found()) {
-        diverge(outcome, "fork", *fork->found());
-    } else if (*round_trip_found) {
-        diverge(outcome, "round trip", **round_trip_found);
+    const auto& recorded = playback.verdict().divergence;
+    // A run that differs from itself is the cause, and its check knows the field.
+    if (*found && (!recorded || (*found)->divergence.tick <= recorded->tick)) {
+        diverge(outcome, (*found)->check, (*found)->divergence);
+        outcome.again = (*found)->options;
+    } else if (recorded) {
+        diverge(outcome, "recorded hash", *recorded);
     }
     return {};
 }
@@ -217,6 +149,51 @@ Result<void> run_segments(const Context& context,
     for (const replay::Defect& defect : report->defects) {
         outcome.remarks.push_back(to_string(defect.error));
         outcome.broken_tick = defect.tick;
+    }
+    return {};
+}
+
+/// Verifies the file once more by a process of its own, which has nothing left from this one,
+/// and another time zone.
+/// Errors: io_error if there is none to be had, or what it says is not a report of this file.
+Result<void> run_fresh(const Context& context, Outcome& outcome, std::uint64_t hashes) {
+    auto folder = ScratchFolder::create();
+    if (!folder) {
+        return fail(folder.error());
+    }
+    constexpr std::chrono::hours limit{24};
+    // In whichever zone this one is, it is not 13 hours and 45 minutes east of Greenwich.
+    const std::string time_zone = "TZ=TWIN-13:45";
+    const auto ended = run_program(own_program(context),
+                                   {"verify", outcome.path, "--json"},
+                                   folder->path(),
+                                   limit,
+                                   {time_zone});
+    if (!ended) {
+        return fail(ended.error());
+    }
+    const Json report = Json::parse(ended->output, nullptr, false);
+    const auto refuse = [&](std::string why) {
+        return fail(Error(replay::Errc::io_error, "--fresh", std::move(why)).in(outcome.path));
+    };
+    if (!report.is_object() || !report.contains("divergences")) {
+        return refuse("the other process said nothing: " + ended->problems);
+    }
+    const Json& divergences = report["divergences"];
+    if (!divergences.empty()) {
+        const Json& first = divergences.front();
+        const auto text = [&](const char* key) { return first.value(key, std::string()); };
+        const auto tick = parsed_number<std::uint64_t>(text("tick"));
+        diverge(outcome,
+                "fresh process",
+                {Tick{tick.value_or(0)},
+                 text("section"),
+                 text("field"),
+                 text("expected"),
+                 text("actual")});
+        outcome.again = "--fresh";
+    } else if (report.value("hashes_checked", std::string()) != json_integer(hashes)) {
+        return refuse("the other process checked another number of hashes");
     }
     return {};
 }
@@ -286,11 +263,22 @@ Outcome verify_recording(const Context& context,
     if (progress.total_wanted && options.segment_jobs == 0) {
         progress.ticks_total = count_ticks(path) * static_cast<std::uint64_t>(passes);
     }
+    VerificationOptions now = options;
     for (int pass = 0; pass < passes && !outcome.divergence; ++pass) {
         const Result<void> ran = options.segment_jobs != 0
-                                     ? run_segments(context, outcome, options, progress)
-                                     : run_pass(context, outcome, options, progress);
+                                     ? run_segments(context, outcome, now, progress)
+                                     : run_pass(context, outcome, now, progress);
         if (!ran) {
+            judge_error(outcome, ran.error());
+            return outcome;
+        }
+        // The other checks are of one pass; that there is a second one is a check of its own.
+        now = {};
+        now.segment_jobs = options.segment_jobs;
+    }
+    if (options.fresh && !outcome.divergence) {
+        const std::uint64_t hashes = outcome.hashes_checked / static_cast<std::uint64_t>(passes);
+        if (Result<void> ran = run_fresh(context, outcome, hashes); !ran) {
             judge_error(outcome, ran.error());
             return outcome;
         }
@@ -298,6 +286,10 @@ Outcome verify_recording(const Context& context,
     if (outcome.divergence) {
         outcome.remarks.push_back(
             fmt::format("{}: {}: {}", path, outcome.failed_check, to_line(*outcome.divergence)));
+        if (!outcome.again.empty()) {
+            outcome.again = fmt::format("{} verify {} {}", context.program(), path, outcome.again);
+            outcome.remarks.push_back("again with: " + outcome.again);
+        }
     } else {
         judge_file(outcome);
     }

@@ -19,6 +19,14 @@ struct VerificationOptions {
     bool twice = false;                ///< Run it all again in this process.
     std::uint64_t fork_every = 0;      ///< Every K ticks load the state into a second simulation.
     std::uint64_t roundtrip_every = 0; ///< Every K ticks save the state and load it again.
+    std::uint64_t rollback_every = 0;  ///< Every K ticks go back and take the same steps again,
+    std::uint32_t rollback_depth = 8;  ///< by 1 to so many ticks.
+    std::uint32_t workers_each = 0;    ///< Compare with 2 to so many workers.
+    bool poison = false;               ///< Compare with fresh memory and stack that were filled.
+    bool shuffle = false;              ///< Compare with memory at other addresses, by the seed.
+    bool perturb = false;              ///< Compare with another locale and float mode outside.
+    bool fresh = false;                ///< Run it again in another process.
+    std::uint64_t seed = 1;            ///< Of what the checks choose at random.
     unsigned segment_jobs = 0;         ///< Threads for the segments of one recording; 0: one pass.
 };
 
@@ -34,6 +42,7 @@ struct Outcome {
     std::optional<replay::Loss> loss;
     std::optional<Divergence> divergence;
     std::string failed_check;   ///< Which check found the divergence: "recorded hash", "fork", ...
+    std::string again;          ///< The command that finds it again; empty: the same as before.
     std::optional<Error> error; ///< What kept the file from being read or simulated to its end.
     std::optional<Tick> broken_tick;           ///< First tick that is not there, in a broken file.
     std::optional<std::uint64_t> broken_chunk; ///< Number of the chunk that is damaged.

@@ -187,6 +187,9 @@ Json report_json(const std::vector<Outcome>& outcomes, const Shard& shard) {
             entry.update(to_json(*outcome.divergence));
             entry["check"] = outcome.failed_check;
             entry["verdict"] = verdict_of(outcome);
+            if (!outcome.again.empty()) {
+                entry["command"] = outcome.again;
+            }
             report.divergences.push_back(std::move(entry));
         } else if (outcome.exit != Exit::done) {
             report.failures.push_back(failure_json(outcome));

@@ -2,9 +2,14 @@
 // twinstep verify: simulates recordings again and compares every recorded hash.
 #include "command.hpp"
 #include "options.hpp"
+#include "other_program.hpp"
+#include "parsed_number.hpp"
 #include "report_file.hpp"
+#include "strange_memory.hpp"
 #include "verification.hpp"
 #include "verification_files.hpp"
+
+#include "twinstep/sim/workers.hpp"
 
 #include <fmt/format.h>
 
@@ -35,6 +40,8 @@ struct VerifyOptions {
     std::string shard;
     std::string report = "text";
     std::string report_file;
+    std::string rollback;
+    std::string checks_wanted; ///< "all", or nothing.
     VerificationOptions checks;
 };
 
@@ -164,7 +171,50 @@ std::string_view format_of(std::string_view path) {
     return found == formats.end() ? std::string_view() : found->second;
 }
 
-Exit verify(Context& context, const VerifyOptions& options) {
+/// Reads "K" or "K:DEPTH". False if it is neither.
+bool read_rollback(const std::string& text, VerificationOptions& checks) {
+    const std::size_t colon = text.find(':');
+    const auto every = parsed_number<std::uint64_t>(text.substr(0, colon));
+    const auto depth = colon == std::string::npos
+                           ? std::optional(checks.rollback_depth)
+                           : parsed_number<std::uint32_t>(text.substr(colon + 1));
+    constexpr std::uint32_t depth_max = 1000;
+    if (!every || *every == 0 || !depth || *depth == 0 || *depth > depth_max) {
+        return false;
+    }
+    checks.rollback_every = *every;
+    checks.rollback_depth = *depth;
+    return true;
+}
+
+/// Switches on what was not asked for by itself.
+void want_all(VerificationOptions& checks) {
+    const auto unless_given = [](auto& value, unsigned usual) {
+        value = value != 0 ? value : usual;
+    };
+    checks.twice = true;
+    checks.fresh = runs_programs;
+    checks.perturb = true;
+    unless_given(checks.fork_every, 100);
+    unless_given(checks.roundtrip_every, 100);
+    unless_given(checks.rollback_every, 10);
+    unless_given(checks.workers_each, 4);
+    checks.poison = heap_has_rules();
+    checks.shuffle = heap_has_rules();
+    if (!heap_has_rules()) {
+        Context::note("--checks all: this build leaves out --poison and --shuffle");
+    }
+}
+
+Exit verify(Context& context, VerifyOptions options) {
+    if (!options.checks_wanted.empty()) {
+        want_all(options.checks);
+    }
+    if ((options.checks.poison || options.checks.shuffle) && !heap_has_rules()) {
+        Context::note("--poison and --shuffle: not in this build: it has an operator new of its "
+                      "own, or sanitizers");
+        return Exit::usage;
+    }
     std::vector<FoundFile> files = collect_files(options.paths);
     const auto shard = keep_shard(files, options.shard);
     if (!shard) {
@@ -232,7 +282,7 @@ void declare_verify(CLI::App& app, Context& context, Action& action) {
                       options->segments,
                       "Cut each recording at its keyframes, and verify the parts at once");
     verb.add_flag("--twice", options->checks.twice, "Verify each file twice in this process");
-    // These two look at one run from the start on, and segments are many runs.
+    // These look at one run from the start on, and segments are many runs.
     verb.add_option("--fork-every",
                     options->checks.fork_every,
                     "Every K ticks, load the state into a second simulation and run both")
@@ -243,6 +293,43 @@ void declare_verify(CLI::App& app, Context& context, Action& action) {
                     "Every K ticks, save the state and load it again")
         ->transform(whole_number(1, UINT64_MAX))
         ->excludes(segments);
+    verb.add_option("--rollback-every",
+                    options->rollback,
+                    "K or K:DEPTH: every K ticks go back by 1 to DEPTH ticks and take them again")
+        ->check([checks = &options->checks](const std::string& text) {
+            return read_rollback(text, *checks)
+                       ? std::string()
+                       : fmt::format("\"{}\": use K or K:DEPTH, with DEPTH from 1 to 1000", text);
+        })
+        ->excludes(segments);
+    verb.add_option("--workers-each",
+                    options->checks.workers_each,
+                    "Compare each tick with the same steps by 2 to N workers")
+        ->transform(whole_number(2, WorkerPool::count_max))
+        ->excludes(segments);
+    verb.add_flag("--poison",
+                  options->checks.poison,
+                  "Compare each tick with fresh memory and stack filled, in two ways")
+        ->excludes(segments);
+    verb.add_flag("--shuffle",
+                  options->checks.shuffle,
+                  "Compare each tick with memory at other addresses, by --seed")
+        ->excludes(segments);
+    verb.add_flag("--perturb",
+                  options->checks.perturb,
+                  "Compare each tick with another locale and floating-point mode around the step")
+        ->excludes(segments);
+    verb.add_flag("--fresh",
+                  options->checks.fresh,
+                  "Verify each file in another process and time zone as well");
+    verb.add_option("--checks",
+                    options->checks_wanted,
+                    "all: all of these; fork and round trip every 100 ticks, rollback every 10")
+        ->check(CLI::IsMember({"all"}))
+        ->excludes(segments);
+    verb.add_option("--seed", options->checks.seed, "Seed of what the checks choose at random")
+        ->transform(whole_number(0, UINT64_MAX))
+        ->capture_default_str();
     verb.add_option("--shard", options->shard, "Verify only part K of N of the files: K/N");
     verb.add_option("--report", options->report, "Format of the report")
         ->check(CLI::IsMember({"text", "junit", "tap", "github"}))

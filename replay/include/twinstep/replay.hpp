@@ -3,6 +3,7 @@
 #pragma once
 
 #include "twinstep/replay/bisect.hpp"
+#include "twinstep/replay/checks.hpp"
 #include "twinstep/replay/difference.hpp"
 #include "twinstep/replay/edit.hpp"
 #include "twinstep/replay/follow.hpp"
