@@ -66,6 +66,13 @@ class PlantedTest(CommandTest):
         self.clean("static")
         self.clean("unsaved")
 
+    def test_a_nan_is_no_divergence_and_is_said(self):
+        path = self.record("nan")
+        done = planted("verify", path, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        remarks = json.loads(done.stdout)["remarks"][0]["remarks"]
+        self.assertEqual(remarks, [f"{path}: NaN from tick 51 on: section faults, field ratio"])
+
     def test_a_fork_finds_what_serialize_leaves_out(self):
         self.found("unsaved", "fork", "--fork-every", 7)
 

@@ -92,13 +92,16 @@ public:
         }
         if (step.tick.value == faulty_step && plant != step.setup.config.end()) {
             fault_ = fault(plant->second, step);
+            if (plant->second == "nan") {
+                ratio_ /= static_cast<float>(fault_);
+            }
         }
     }
 
     template <class Archive>
     void serialize(Archive& archive) {
         archive(twinstep::section("game", CEREAL_NVP(score_)),
-                twinstep::section("faults", CEREAL_NVP(fault_)));
+                twinstep::section("faults", CEREAL_NVP(fault_), CEREAL_NVP(ratio_)));
     }
 
     static Input bot(twinstep::Random& random, twinstep::Tick, twinstep::Slot) {
@@ -147,6 +150,7 @@ private:
 
     std::int64_t score_ = 0;
     std::int32_t fault_ = 0;
+    float ratio_ = 0.0F;
     std::int32_t unsaved_ = 0; ///< A planted fault: it is missing in serialize.
 };
 

@@ -27,6 +27,36 @@ std::string own_program(const Context& context) {
     return error ? context.program() : link.string();
 }
 
+/// Notices the first state that has a NaN. Its hash is what it was, and still it is a fault.
+class NanWatch final : public Observer {
+public:
+    explicit NanWatch(const Simulation& simulation)
+        : simulation_(simulation) {}
+
+    void before(const TickBegin& begin) override { look(begin.tick); }
+
+    void after(const StateHashes& hashes) override { look(hashes.tick); }
+
+    /// A remark, or nothing.
+    const std::string& remark() const { return remark_; }
+
+private:
+    void look(Tick tick) {
+        if (simulation_.has_nan() && remark_.empty()) {
+            const auto place = find_nan(simulation_);
+            remark_ = fmt::format("NaN from tick {} on{}",
+                                  tick.value,
+                                  place ? fmt::format(": section {}, field {}",
+                                                      place->section,
+                                                      place->field)
+                                        : std::string());
+        }
+    }
+
+    const Simulation& simulation_;
+    std::string remark_;
+};
+
 void diverge(Outcome& outcome, std::string_view check, const Divergence& divergence) {
     outcome.exit = Exit::divergence;
     outcome.divergence = divergence;
@@ -68,6 +98,8 @@ Result<void> run_pass(const Context& context,
     replay::Playback& playback = session->playback;
     const replay::Reader& reader = playback.reader();
     playback.stop_at_divergence(true);
+    NanWatch nan(simulation);
+    session->driver.add(nan);
     auto checks = PassChecks::start(session->driver, options);
     if (!checks) {
         return fail(located(checks.error(), outcome.path));
@@ -85,6 +117,9 @@ Result<void> run_pass(const Context& context,
     }
     for (const std::string& remark : (*checks)->remarks()) {
         outcome.remarks.push_back(fmt::format("{}: {}", outcome.path, remark));
+    }
+    if (!nan.remark().empty()) {
+        outcome.remarks.push_back(fmt::format("{}: {}", outcome.path, nan.remark()));
     }
     const auto found = (*checks)->outcome();
     if (!found) {
