@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Files as input.
 #include "input.hpp"
-
 #include "path.hpp"
 
 #include "twinstep/replay/errc.hpp"

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Builds a small program that verifies recordings for many kinds of machine, and runs the corpus on each.
+"""Verifies the corpus on many kinds of machine, with a small program that is built for each.
 
 Usage: matrix.py [--quick] [--jobs N] [--json FILE] [--write PAGE] [TARGET...]
        matrix.py --list | --check PAGE
 
-Every hash of every tick must be the recorded one on every target, what must fail must fail at its tick, and
-builds that would compute something else must be refused. --quick leaves out the longest recordings where they are emulated. --write puts
-the table between the two marks in a page of the docs; --check tells whether the page names the same targets.
+Every hash of every tick must be the recorded one on every target, what must fail must fail at its
+tick, and builds that would compute something else must be refused. --quick leaves out the longest
+recordings where they are emulated. --write puts the table between the two marks in a page of the
+docs; --check tells whether the page names the same targets.
 Exit code: 0 all as it must be, 1 not, 2 usage.
 """
 
@@ -29,14 +30,17 @@ BUILD = ROOT / "build" / "matrix"
 # What a verifier needs of replay: no files, no threads, no compression, no signatures.
 REPLAY = (
     "changes columns_read compression errc head input keyframe_codec keyframe_index keyframe_part "
-    "keyframe_proof keyframe_recording keyframe_side_file layout packed_frame packed_scanner playback reader "
-    "unpack_input writer"
+    "keyframe_proof keyframe_recording keyframe_side_file layout packed_frame packed_scanner "
+    "playback reader unpack_input writer"
 ).split()
 GAMES = ["marine", "pile", "swarm"]
 # Threads, and games' demos: nothing that a step needs.
 LEFT_OUT = ["worker_pool.cpp", "wad.cpp", "demo_lump.cpp"]
 HEADERS = ["cereal", "tl", "fmt", "xxhash.h", "xxh3.h"]
-LONG = ["pile/bot-long", "pile/bot-one", "pile/bot-two", "swarm/bots-eight", "swarm/bots-two", "swarm/bots-two-other-seed"]
+LONG = [
+    *(f"pile/bot-{name}" for name in ("long", "one", "two")),
+    *(f"swarm/bots-{name}" for name in ("eight", "two", "two-other-seed")),
+]
 
 # name: (what it is, compiler, flags, runner)
 TARGETS = {
@@ -60,7 +64,12 @@ TARGETS = {
     "armhf": ("32-bit ARM Linux", ["arm-linux-gnueabihf-g++"], ["-O2", "-static"], ["qemu-arm"]),
     "riscv64": ("RISC-V Linux", ["riscv64-linux-gnu-g++"], ["-O2", "-static"], ["qemu-riscv64"]),
     "ppc64le": ("POWER Linux", ["powerpc64le-linux-gnu-g++"], ["-O2", "-static"], ["qemu-ppc64le"]),
-    "s390x": ("s390x Linux, big-endian", ["s390x-linux-gnu-g++"], ["-O2", "-static"], ["qemu-s390x"]),
+    "s390x": (
+        "s390x Linux, big-endian",
+        ["s390x-linux-gnu-g++"],
+        ["-O2", "-static"],
+        ["qemu-s390x"],
+    ),
     "windows": (
         "x86-64 Windows (Wine)",
         ["x86_64-w64-mingw32-g++-posix"],
@@ -76,11 +85,18 @@ TARGETS = {
     ),
 }
 
-# What must not get as far as a hash: name, compiler, flags, what is said, whether a program comes of it.
+# What must not get as far as a hash: name, compiler, flags, what is said, and whether a program
+# comes of it.
 REFUSED = [
     ("x87", ["i686-linux-gnu-g++"], ["-O2", "-mfpmath=387"], "twinstep: x87", False),
     ("fast-math", ["g++"], ["-O2", "-ffast-math"], "twinstep: -ffast-math", False),
-    ("contraction", ["aarch64-linux-gnu-g++"], ["-O2", "-static", "-ffp-contract=fast"], "contraction", True),
+    (
+        "contraction",
+        ["aarch64-linux-gnu-g++"],
+        ["-O2", "-static", "-ffp-contract=fast"],
+        "contraction",
+        True,
+    ),
 ]
 
 MARKS = ("<!-- matrix: made by `./dev matrix --write` -->", "<!-- matrix: end -->")
@@ -116,7 +132,7 @@ def includes():
 
 
 def units():
-    """Source files, each of which includes many: that is quicker than as many runs of a compiler."""
+    """Source files, each of which includes many: quicker than as many runs of a compiler."""
     def sources(folder):
         return [path for path in sorted((ROOT / folder).glob("*.cpp")) if path.name not in LEFT_OUT]
 
@@ -147,9 +163,10 @@ def compile_target(name, compiler, flags, extra=()):
     """The program of a target. Raises what the compiler said if there is none."""
     folder = BUILD / name
     folder.mkdir(parents=True, exist_ok=True)
-    common = ["-std=c++20", "-w", "-DFMT_HEADER_ONLY=1", '-DTWINSTEP_GAME_SOURCE_DIGEST="matrix"', *includes()]
+    common = ["-std=c++20", "-w", "-DFMT_HEADER_ONLY=1", *includes()]
+    common.append('-DTWINSTEP_GAME_SOURCE_DIGEST="matrix"')
     clang = "clang" in compiler[0]
-    # As in a build with CMake, what a target asks for comes behind our flags only where it must be refused.
+    # Behind our flags comes only what must be refused.
     flags = [*flags, *determinism_flags(clang), *extra]
     objects = []
     for unit in units():
@@ -229,10 +246,12 @@ def verify_target(name, quick):
 
 
 def refused_target(name, compiler, flags, said, program):
-    row = {"target": name, "machine": "must be refused", "compiler": version(compiler[0]), "flags": shown(flags)}
+    row = {"target": name, "machine": "must be refused"}
+    row.update(compiler=version(compiler[0]), flags=shown(flags))
     try:
         made = compile_target(f"refused-{name}", compiler, [], extra=flags)
-        done = run([*(["qemu-aarch64"] if "aarch64" in compiler[0] else []), made, recordings(True)[0][0]])
+        runner = ["qemu-aarch64"] if "aarch64" in compiler[0] else []
+        done = run([*runner, made, recordings(True)[0][0]])
         refused = program and done.returncode == 1 and said in done.stderr
         row["verdict"] = "refused at start" if refused else "FAILED: it ran"
     except Failure as failure:
@@ -251,7 +270,15 @@ def version(compiler):
 
 
 def shown(flags):
-    return " ".join(f for f in flags if f[:2] in ("-O", "-m", "-f") and "fuse-ld" not in f and "ignore" not in f)
+    left_out = ("-fuse-ld=lld", "-fignore-exceptions")
+    return " ".join(f for f in flags if f[:2] in ("-O", "-m", "-f") and f not in left_out)
+
+
+def line_of(row):
+    """A row for people who wait."""
+    hashes = f"{row['hashes']} hashes" if "hashes" in row else ""
+    times = f"{row['build_s']} + {row['run_s']} s" if "run_s" in row else ""
+    return f"{row['target']:22} {row['compiler']:16} {hashes:>14} {times:>10}  {row['verdict']}"
 
 
 def table(rows):
@@ -260,10 +287,9 @@ def table(rows):
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        lines.append(
-            f"| {row['target']} | {row['machine']} | {row['compiler']} | `{row['flags']}` | {row.get('files', '')} "
-            f"| {row.get('ticks', '')} | {row['verdict']} |"
-        )
+        cells = [row["target"], row["machine"], row["compiler"], f"`{row['flags']}`"]
+        cells += [str(row.get("files", "")), str(row.get("ticks", "")), row["verdict"]]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -278,7 +304,8 @@ def page_parts(path):
 
 def check_page(path):
     _, inside, _ = page_parts(path)
-    named = re.findall(r"^\| ([\w+-]+) \| .*\| (same|does not compile|refused at start) \|$", inside, re.M)
+    good = "same|does not compile|refused at start"
+    named = re.findall(rf"^\| ([\w+-]+) \| .*\| ({good}) \|$", inside, re.M)
     wanted = [*TARGETS, *(row[0] for row in REFUSED)]
     if [name for name, _ in named] != wanted:
         print(f"{path} names {named}, not {wanted}: run ./dev matrix --write", file=sys.stderr)
@@ -315,15 +342,15 @@ def main():
         print(f"matrix.py: {failure}", file=sys.stderr)
         return 1
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        waiting = [pool.submit(verify_target, name, arguments.quick) for name in arguments.targets or TARGETS]
+        names = arguments.targets or TARGETS
+        waiting = [pool.submit(verify_target, name, arguments.quick) for name in names]
         if not arguments.targets:
             waiting += [pool.submit(refused_target, *row) for row in REFUSED]
         rows = []
         for future in waiting:
             row = future.result()
             rows.append(row)
-            times = f"{row.get('build_s', 0):4d} s build {row.get('run_s', 0):4d} s run" if "ticks" in row else ""
-            print(f"{row['target']:22} {row['compiler']:16} {row.get('hashes', ''):>6} hashes {times:26} {row['verdict']}", flush=True)
+            print(line_of(row), flush=True)
     print(f"{len(rows)} rows in {round(time.monotonic() - start)} s")
     failed = [row for row in rows if row["verdict"].startswith("FAILED")]
     if arguments.json:

@@ -3,11 +3,11 @@
 // matrix builds for each target. Usage: matrix_verify FILE...
 // One line a file: name, ticks, hashes compared, final hash, and "-" or tick and section of the
 // first divergence. Exit code: 0 all as recorded, 4 a divergence, 1 anything else, 6 no file.
+#include "input.hpp"
 #include "marine/marine.hpp"
 #include "pile/pile.hpp"
 #include "swarm/swarm.hpp"
 
-#include "input.hpp"
 #include "twinstep/replay/errc.hpp"
 #include "twinstep/replay/playback.hpp"
 #include "twinstep/sim.hpp"
@@ -28,8 +28,8 @@ extern "C" void __cxa_throw(void*, void*, void*) {
 }
 #endif
 
-// This program reads its files itself and hands them over as memory, so that it links on targets without
-// file systems of the C++ library.
+// This program reads its files itself and hands them over as memory, so that it links on targets
+// without file systems of the C++ library.
 twinstep::Result<std::unique_ptr<twinstep::replay::Input>>
 twinstep::replay::open_input(const std::string& path) {
     return fail(Error(Errc::io_error, {}, "only memory can be read here").in(path));
@@ -91,7 +91,8 @@ int verify_one(const char* path) {
     }
     std::string divergence = "-";
     if (report->divergence) {
-        divergence = std::to_string(report->divergence->tick.value) + " " + report->divergence->section;
+        divergence =
+            std::to_string(report->divergence->tick.value) + " " + report->divergence->section;
     }
     std::printf("%s %llu %llu %s %s\n",
                 path,

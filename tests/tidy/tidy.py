@@ -79,7 +79,8 @@ SOCKETS = r"^(boost/(asio|beast)(/|\.hpp)|sys/socket\.h|netinet/|arpa/|winsock2?
 PORT = (r"^net/(src|include/twinstep/net)/(.*[/_])?port([/_.]|$)"
         r"|^tools/src/serve_(http_port|supervisor)\.cpp$")
 
-EXTENSIONS = {".cpp", ".hpp", ".cmake", ".in", ".txt", ".md", ".py", ".sh", ".json", ".ndjson",
+EXTENSIONS = {".cpp", ".hpp", ".cmake", ".in", ".txt", ".md", ".mjs", ".py", ".sh", ".json",
+              ".ndjson",
               ".csv", ".twin", ".kf", ".pub", ".lmp", ".bin", ".service", ".yaml", ".yml",
               ".sbatch"}
 BARE_NAMES = {"dev", ".ci/run", "LICENSE", ".gitignore", ".gitattributes", ".clang-format",

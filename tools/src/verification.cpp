@@ -44,12 +44,11 @@ private:
     void look(Tick tick) {
         if (simulation_.has_nan() && remark_.empty()) {
             const auto place = find_nan(simulation_);
-            remark_ = fmt::format("NaN from tick {} on{}",
-                                  tick.value,
-                                  place ? fmt::format(": section {}, field {}",
-                                                      place->section,
-                                                      place->field)
-                                        : std::string());
+            remark_ = fmt::format(
+                "NaN from tick {} on{}",
+                tick.value,
+                place ? fmt::format(": section {}, field {}", place->section, place->field)
+                      : std::string());
         }
     }
 
