@@ -71,7 +71,7 @@ class PlantedTest(CommandTest):
         done = planted("verify", path, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         remarks = json.loads(done.stdout)["remarks"][0]["remarks"]
-        self.assertEqual(remarks, [f"{path}: NaN from tick 51 on: section faults, field ratio"])
+        self.assertEqual(remarks, [f"{path}: NaN from tick 50 on: section faults, field ratio"])
 
     def test_a_fork_finds_what_serialize_leaves_out(self):
         self.found("unsaved", "fork", "--fork-every", 7)
