@@ -380,6 +380,18 @@ class BisectTest(FaultyTest):
         )
         self.assertEqual(faulty("verify", out).returncode, 0)
         self.assertEqual(faulty("verify", out, other=True).returncode, 4)
+        # The field, without a search.
+        done = faulty("verify", path, "--bisect-build", program, "--json")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        divergence = json.loads(done.stdout)["divergences"][0]
+        for key in ("tick", "section", "field"):
+            self.assertEqual(divergence[key], found["divergence"][key], key)
+        self.assertEqual(int(divergence["actual"]) - int(divergence["expected"]), 10000)
+        self.assertEqual(divergence["check"], "other build")
+        self.assertIn(f"--bisect-build {program}", divergence["command"])
+        self.assertEqual(faulty("verify", path, "--bisect-build", FAULTY).returncode, 0)
+        self.assertEqual(faulty("verify", path, "--bisect-build", "/no/such").returncode, 2)
+        self.assertEqual(faulty("verify", path, "--bisect-build", "/bin/false").returncode, 1)
         # Nothing parts a build from itself.
         self.bisected(path, "-o", self.folder / "no.twin", "--against", FAULTY, code=6)
         self.assertFalse((self.folder / "no.twin").exists())

@@ -5,6 +5,7 @@
 #include "other_program.hpp"
 #include "parsed_number.hpp"
 #include "recordings.hpp"
+#include "verification_build.hpp"
 #include "verification_checks.hpp"
 
 #include "twinstep/replay/playback.hpp"
@@ -232,6 +233,21 @@ Result<void> run_fresh(const Context& context, Outcome& outcome, std::uint64_t h
     return {};
 }
 
+/// Plays the file's inputs in another build. Where that parts from this one no later than the
+/// recorded hashes do, it is what there is to say: it knows the field. Errors: those of
+/// compare_builds.
+Result<void> run_other_build(const Context& context, Outcome& outcome, const std::string& program) {
+    const auto found = compare_builds(context, outcome.path, program);
+    if (!found) {
+        return fail(found.error());
+    }
+    if (*found && (!outcome.divergence || (*found)->tick <= outcome.divergence->tick)) {
+        diverge(outcome, "other build", **found);
+        outcome.again = fmt::format("--bisect-build {}", program);
+    }
+    return {};
+}
+
 /// What is wrong with a file that could be simulated, and does not diverge.
 void judge_file(Outcome& outcome) {
     const std::string& path = outcome.path;
@@ -313,6 +329,12 @@ Outcome verify_recording(const Context& context,
     if (options.fresh && !outcome.divergence) {
         const std::uint64_t hashes = outcome.hashes_checked / static_cast<std::uint64_t>(passes);
         if (Result<void> ran = run_fresh(context, outcome, hashes); !ran) {
+            judge_error(outcome, ran.error());
+            return outcome;
+        }
+    }
+    if (!options.other_build.empty()) {
+        if (Result<void> ran = run_other_build(context, outcome, options.other_build); !ran) {
             judge_error(outcome, ran.error());
             return outcome;
         }

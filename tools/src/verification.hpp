@@ -26,6 +26,7 @@ struct VerificationOptions {
     bool shuffle = false;              ///< Compare with memory at other addresses, by the seed.
     bool perturb = false;              ///< Compare with another locale and float mode outside.
     bool fresh = false;                ///< Run it again in another process.
+    std::string other_build;           ///< Another build of this command to compare with, or "".
     std::uint64_t seed = 1;            ///< Of what the checks choose at random.
     unsigned segment_jobs = 0;         ///< Threads for the segments of one recording; 0: one pass.
 };

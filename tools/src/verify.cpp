@@ -322,6 +322,10 @@ void declare_verify(CLI::App& app, Context& context, Action& action) {
     verb.add_flag("--fresh",
                   options->checks.fresh,
                   "Verify each file in another process and time zone as well");
+    verb.add_option("--bisect-build",
+                    options->checks.other_build,
+                    "Another build of this command: name the first field in which it differs")
+        ->check(CLI::ExistingFile);
     verb.add_option("--checks",
                     options->checks_wanted,
                     "all: all of these; fork and round trip every 100 ticks, rollback every 10")
