@@ -8,7 +8,7 @@ Usage: matrix.py [--quick] [--jobs N] [--json FILE] [--write PAGE] [TARGET...]
 Every hash of every tick must be the recorded one on every target, what must fail must fail at its
 tick, and builds that would compute something else must be refused. --quick leaves out the longest
 recordings where they are emulated. --write puts the table between the two marks in a page of the
-docs; --check tells whether the page names the same targets.
+docs; --check tells whether the page names the same targets and as many recordings.
 Exit code: 0 all as it must be, 1 not, 2 usage.
 """
 
@@ -190,7 +190,10 @@ def first_error(text):
 
 
 def recordings(quick):
-    """Path and what is expected of each file of the corpus, and of the one that must fail."""
+    """Path and what is expected of each file of the corpus, and of the one that must fail.
+
+    Raises if a game has none, or nothing must fail: a row would say "same" all the same.
+    """
     found = []
     for path in sorted(ROOT.glob("recordings/*/*.twin")):
         expected = path.with_suffix(".json")
@@ -198,6 +201,9 @@ def recordings(quick):
         if not expected.exists() or (quick and name in LONG):
             continue
         found.append((path, json.loads(expected.read_text())))
+    for kind in (*GAMES, "must-fail"):
+        if all(path.parent.name != kind for path, _ in found):
+            raise Failure(f"no recording in recordings/{kind}")
     return found
 
 
@@ -237,8 +243,6 @@ def verify_target(name, quick):
             one = check_output(path, expected, done)
             ticks, hashes, files = ticks + one[0], hashes + one[1], files + 1
         row.update(run_s=round(time.monotonic() - start), files=files, ticks=ticks, hashes=hashes)
-        if files < 8:
-            raise Failure(f"only {files} recordings were verified")
         row["verdict"] = "same"
     except (Failure, subprocess.TimeoutExpired) as failure:
         row["verdict"] = f"FAILED: {failure}"
@@ -305,10 +309,17 @@ def page_parts(path):
 def check_page(path):
     _, inside, _ = page_parts(path)
     good = "same|does not compile|refused at start"
-    named = re.findall(rf"^\| ([\w+-]+) \| .*\| ({good}) \|$", inside, re.M)
+    rows = re.findall(rf"^\| ([\w+-]+) \| .*\| (\d*) \| \d* \| ({good}) \|$", inside, re.M)
+    named = [name for name, _, _ in rows]
     wanted = [*TARGETS, *(row[0] for row in REFUSED)]
-    if [name for name, _ in named] != wanted:
-        print(f"{path} names {named}, not {wanted}: run ./dev matrix --write", file=sys.stderr)
+    wrong = f"names {named}, not {wanted}" if named != wanted else ""
+    whole, quick = len(recordings(False)), len(recordings(True))
+    for name, count, _ in rows if not wrong else []:
+        possible = [""] if name not in TARGETS else [whole, quick] if TARGETS[name][3] else [whole]
+        if count not in map(str, possible):
+            wrong = f"says that {name} verified {count} recordings; there are {possible}"
+    if wrong:
+        print(f"{path} {wrong}: run ./dev matrix --write", file=sys.stderr)
         return 1
     return 0
 
@@ -327,7 +338,10 @@ def main():
         print("\n".join(TARGETS))
         return 0
     if arguments.check:
-        return check_page(arguments.check)
+        try:
+            return check_page(arguments.check)
+        except Failure as failure:
+            parser.exit(1, f"matrix.py: {failure}\n")
     unknown = [name for name in arguments.targets if name not in TARGETS]
     if unknown:
         parser.error(f"no target {unknown[0]}: there are {', '.join(TARGETS)}")
@@ -337,7 +351,7 @@ def main():
     BUILD.mkdir(parents=True, exist_ok=True)
     (ROOT / "build" / "wine").mkdir(parents=True, exist_ok=True)
     try:
-        units(), includes()
+        units(), includes(), recordings(arguments.quick)
     except Failure as failure:
         print(f"matrix.py: {failure}", file=sys.stderr)
         return 1
