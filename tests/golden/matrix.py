@@ -7,8 +7,8 @@ Usage: matrix.py [--quick] [--jobs N] [--json FILE] [--write PAGE] [TARGET...]
 
 Every hash of every tick must be the recorded one on every target, what must fail must fail at its
 tick, and builds that would compute something else must be refused. --quick leaves out the longest
-recordings where they are emulated or not optimised. --write puts the table between the two marks in a page of the
-docs; --check tells whether the page names the same targets.
+recordings where they are emulated or not optimised. --write puts the table between the two marks
+in a page of the docs; --check tells whether the page names the same targets.
 Exit code: 0 all as it must be, 1 not, 2 usage.
 """
 
