@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What recording adds to a tick, how fast verifying is next to stepping alone, and with `seek` how
 // long it takes to go to any tick of an hour.
+#include "game_bots.hpp"
 #include "pile/pile.hpp"
 #include "replay/seek.hpp"
 #include "replay/stall.hpp"
@@ -46,29 +47,6 @@ public:
 
 private:
     std::filesystem::path path_;
-};
-
-/// Inputs of a game's own bot.
-template <class Game>
-class BotSource : public Source {
-public:
-    explicit BotSource(std::uint16_t slots)
-        : slots_(slots) {}
-
-    Result<Supply> next(Tick tick, TickFrame& frame) override {
-        frame.reset(tick, slots_);
-        for (std::uint16_t slot = 0; slot < slots_; ++slot) {
-            Random random(1, tick, slot);
-            bytes_.clear();
-            encode_input(Game::bot(random, tick, Slot{slot}), bytes_);
-            frame.set_input(Slot{slot}, bytes_);
-        }
-        return Supply::ready;
-    }
-
-private:
-    std::uint16_t slots_;
-    Bytes bytes_;
 };
 
 const char* name_of(replay::Durability durability) {
@@ -138,7 +116,7 @@ bool verify_row(bench::Report& report, std::uint16_t slots, std::uint64_t ticks)
     GameSimulation<Game> simulation;
     const Setup setup{1, slots, {}};
     const ScratchFile file(Game::id);
-    BotSource<Game> source(slots);
+    GameBots<Game> source({.slots = slots, .first_stream = 0});
     {
         static_cast<void>(simulation.reset(setup));
         auto recorder = replay::Recorder::create(file.path(), simulation);

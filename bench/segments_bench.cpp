@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // verify --segments on two threads next to one, and the memory it takes.
+#include "game_bots.hpp"
 #include "marine/marine.hpp"
 #include "pile/pile.hpp"
 #include "report.hpp"
@@ -56,34 +57,6 @@ private:
     std::filesystem::path path_;
 };
 
-/// Inputs of a game's own bot.
-template <class Game>
-class SegmentBot : public Source {
-public:
-    SegmentBot(std::uint16_t slots, std::uint64_t ticks)
-        : slots_(slots)
-        , ticks_(ticks) {}
-
-    Result<Supply> next(Tick tick, TickFrame& frame) override {
-        if (tick.value >= ticks_) {
-            return Supply::end;
-        }
-        frame.reset(tick, slots_);
-        for (std::uint16_t slot = 0; slot < slots_; ++slot) {
-            Random random(1, tick, slot);
-            bytes_.clear();
-            encode_input(Game::bot(random, tick, Slot{slot}), bytes_);
-            frame.set_input(Slot{slot}, bytes_);
-        }
-        return Supply::ready;
-    }
-
-private:
-    std::uint16_t slots_;
-    std::uint64_t ticks_;
-    Bytes bytes_;
-};
-
 /// Records a session of bots, and its keyframes beside it.
 template <class Game>
 bool make_recording(const std::string& path, std::uint16_t slots, std::uint64_t ticks) {
@@ -91,7 +64,7 @@ bool make_recording(const std::string& path, std::uint16_t slots, std::uint64_t 
     if (!simulation.reset({1, slots, {}})) {
         return false;
     }
-    SegmentBot<Game> source(slots, ticks);
+    GameBots<Game> source({.slots = slots, .ticks = ticks, .first_stream = 0});
     auto recorder = replay::Recorder::create(path, simulation);
     if (!recorder) {
         return false;

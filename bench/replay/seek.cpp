@@ -2,6 +2,7 @@
 // An hour of swarm with keyframes, 200 random ticks of it, and what a seek is made of.
 #include "seek.hpp"
 
+#include "game_bots.hpp"
 #include "swarm/swarm.hpp"
 
 #include "twinstep/replay/player.hpp"
@@ -30,30 +31,6 @@ constexpr std::uint64_t every_ticks = 200; // Ten seconds.
 constexpr std::uint64_t seeks = 200;
 constexpr std::uint16_t slots = 2;
 constexpr std::uint32_t workers_max = 2;
-
-class Bots final : public Source {
-public:
-    explicit Bots(std::uint64_t ticks)
-        : ticks_(ticks) {}
-
-    Result<Supply> next(Tick tick, TickFrame& frame) override {
-        if (tick.value >= ticks_) {
-            return Supply::end;
-        }
-        frame.reset(tick, slots);
-        for (std::uint16_t slot = 0; slot < slots; ++slot) {
-            Random random(1, tick, 1000U + slot);
-            bytes_.clear();
-            encode_input(Swarm::bot(random, tick, Slot{slot}), bytes_);
-            frame.set_input(Slot{slot}, bytes_);
-        }
-        return Supply::ready;
-    }
-
-private:
-    std::uint64_t ticks_;
-    Bytes bytes_;
-};
 
 /// The hashes of all states of the straight run.
 class HashKeeper final : public Observer {
@@ -100,7 +77,7 @@ record(Simulation& simulation, const std::string& path, std::uint64_t ticks) {
     if (!recorder) {
         return fail(recorder.error());
     }
-    Bots bots(ticks);
+    GameBots<Swarm> bots({.slots = slots, .ticks = ticks});
     HashKeeper keeper;
     Driver driver(simulation, bots);
     driver.add(*recorder);
@@ -217,7 +194,7 @@ void split_rows(Report& report, Simulation& simulation) {
         static_cast<void>(simulation.load(snapshot));
         static_cast<void>(simulation.hash());
     });
-    Bots bots(UINT64_MAX);
+    GameBots<Swarm> bots({.slots = slots});
     Driver driver(simulation, bots);
     const double step = best_ms([&] { static_cast<void>(driver.advance(20)); }) / 20;
     const std::array<std::pair<const char*, double>, 5> rows{

@@ -28,32 +28,6 @@ inline std::uint64_t test_seed(std::uint64_t otherwise) {
     return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// Bots in every slot.
-class BotSource final : public twinstep::Source {
-public:
-    BotSource(std::uint64_t seed, std::uint16_t slots)
-        : seed_(seed)
-        , slots_(slots) {}
-
-    twinstep::Result<twinstep::Supply> next(twinstep::Tick tick,
-                                            twinstep::TickFrame& frame) override {
-        frame.reset(tick, slots_);
-        for (std::uint16_t slot = 0; slot < slots_; ++slot) {
-            twinstep::Random random(seed_, tick, slot);
-            bytes_.clear();
-            twinstep::encode_input(twinstep::games::Marine::bot(random, tick, twinstep::Slot{slot}),
-                                   bytes_);
-            frame.set_input(twinstep::Slot{slot}, bytes_);
-        }
-        return twinstep::Supply::ready;
-    }
-
-private:
-    std::uint64_t seed_;
-    std::uint16_t slots_;
-    twinstep::Bytes bytes_;
-};
-
 /// Takes `ticks` steps, or as many as the source has. Returns how many.
 inline std::uint64_t
 run(twinstep::Simulation& simulation, twinstep::Source& source, std::uint64_t ticks) {

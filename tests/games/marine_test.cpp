@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Marine itself: the rules of movement, doors, determinism, snapshots, hostile input and state.
+#include "game_bots.hpp"
 #include "marine_support.hpp"
 
 #include <cmath>
@@ -225,7 +226,7 @@ TEST_CASE("doors open, wait and close, and nothing else", "[games][marine][prope
     using marine::DoorPhase;
     MarineSimulation simulation;
     REQUIRE(simulation.reset(setup_of(4)));
-    BotSource source(5, 4);
+    GameBots<Marine> source({.seed = 5, .slots = 4, .first_stream = 0});
     std::vector<marine::Door> before(simulation.game().doors().begin(),
                                      simulation.game().doors().end());
     std::set<std::pair<DoorPhase, DoorPhase>> changes;
@@ -325,14 +326,14 @@ TEST_CASE("the input is Doom's ticcmd and the state has four sections of its own
 
 TEST_CASE("two runs of the same session have the same hash at every tick",
           "[games][marine][property]") {
-    BotSource first(11, 4);
-    BotSource second(11, 4);
+    GameBots<Marine> first({.seed = 11, .slots = 4, .first_stream = 0});
+    GameBots<Marine> second({.seed = 11, .slots = 4, .first_stream = 0});
     const auto expected = hashes_of(setup_of(4), first, 2000);
     REQUIRE(expected.size() >= 2000);
     CHECK(hashes_of(setup_of(4), second, 2000) == expected);
-    BotSource other_bots(12, 4);
+    GameBots<Marine> other_bots({.seed = 12, .slots = 4, .first_stream = 0});
     CHECK(hashes_of(setup_of(4), other_bots, 2000).back() != expected.back());
-    BotSource same_bots(11, 4);
+    GameBots<Marine> same_bots({.seed = 11, .slots = 4, .first_stream = 0});
     CHECK(hashes_of(setup_of(4, {{"map", "2"}}), same_bots, 2000).back() != expected.back());
 }
 
@@ -358,8 +359,8 @@ TEST_CASE("one flipped bit of one input is a divergence of the players at the ne
     MarineSimulation right;
     REQUIRE(left.reset(setup_of(2)));
     REQUIRE(right.reset(setup_of(2)));
-    BotSource left_source(3, 2);
-    BotSource right_source(3, 2);
+    GameBots<Marine> left_source({.seed = 3, .slots = 2, .first_stream = 0});
+    GameBots<Marine> right_source({.seed = 3, .slots = 2, .first_stream = 0});
     run(left, left_source, 100);
     run(right, right_source, 100);
     REQUIRE(left.hash().state == right.hash().state);
@@ -384,12 +385,12 @@ TEST_CASE("going on from a snapshot is the same as going straight on",
     const std::uint64_t seed = test_seed(77);
     CAPTURE(seed);
     constexpr std::uint64_t ticks = 2000;
-    BotSource straight(21, 3);
+    GameBots<Marine> straight({.seed = 21, .slots = 3, .first_stream = 0});
     const auto expected = hashes_of(setup_of(3, {{"fast", "1"}}), straight, ticks);
 
     std::unique_ptr<Simulation> simulation = std::make_unique<MarineSimulation>();
     REQUIRE(simulation->reset(setup_of(3, {{"fast", "1"}})));
-    BotSource source(21, 3);
+    GameBots<Marine> source({.seed = 21, .slots = 3, .first_stream = 0});
     Bytes snapshot;
     Bytes again;
     int restarts = 0;
@@ -418,7 +419,7 @@ TEST_CASE("the hash after 2000 ticks of four bots is the committed one",
           "[games][marine][golden]") {
     // The same for every compiler, optimisation level and CPU. It changes with the rules only, and
     // then Marine::version is raised.
-    BotSource source(1, 4);
+    GameBots<Marine> source({.seed = 1, .slots = 4, .first_stream = 0});
     MarineSimulation simulation;
     REQUIRE(simulation.reset(setup_of(4)));
     REQUIRE(run(simulation, source, 2000) == 2000);
@@ -428,7 +429,7 @@ TEST_CASE("the hash after 2000 ticks of four bots is the committed one",
 TEST_CASE("bots play lively games with any number of players", "[games][marine][property]") {
     for (std::uint16_t slots = 1; slots <= 4; ++slots) {
         CAPTURE(slots);
-        BotSource source(7, slots);
+        GameBots<Marine> source({.seed = 7, .slots = slots, .first_stream = 0});
         MarineSimulation simulation;
         REQUIRE(simulation.reset(setup_of(slots)));
         run(simulation, source, 5000);
@@ -463,7 +464,7 @@ TEST_CASE("a damaged snapshot is refused or is a state that can be played",
     CAPTURE(seed);
     MarineSimulation origin;
     REQUIRE(origin.reset(setup_of(4)));
-    BotSource bots(2, 4);
+    GameBots<Marine> bots({.seed = 2, .slots = 4, .first_stream = 0});
     run(origin, bots, 700);
     Bytes good;
     origin.save(good);

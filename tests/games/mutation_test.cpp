@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // One bit of a state changes, anywhere, at any tick: the recording says at which tick and in which
 // section, the comparison with a straight run in which field.
-#include "bots_support.hpp"
+#include "game_bots.hpp"
 #include "marine/marine.hpp"
 #include "pile/pile.hpp"
+#include "roomy_sink.hpp"
 #include "swarm/swarm.hpp"
 #include "test_random.hpp"
 
@@ -139,7 +140,7 @@ public:
         , random_(random)
         , truth_(make_simulation<G>())
         , mutant_(make_simulation<G>())
-        , bots_(setup.seed, setup.slots) {
+        , bots_({.seed = setup.seed, .slots = setup.slots}) {
         REQUIRE(mutant_->reset(setup));
         REQUIRE(truth_->reset(setup));
         auto recorder = replay::Recorder::create(std::make_unique<RoomySink>(file_), *truth_);
@@ -252,7 +253,7 @@ private:
     TestRandom& random_;
     std::unique_ptr<Simulation> truth_;
     std::unique_ptr<Simulation> mutant_;
-    Bots<G> bots_;
+    GameBots<G> bots_;
     Bytes file_;
     Tally tally_;
 };

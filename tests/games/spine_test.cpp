@@ -2,9 +2,10 @@
 // The whole spine under each reference game: driver, recorder, playback and verifier, what they
 // hash and what they allocate.
 #include "allocation_counter.hpp"
-#include "bots_support.hpp"
+#include "game_bots.hpp"
 #include "marine/marine.hpp"
 #include "pile/pile.hpp"
+#include "roomy_sink.hpp"
 #include "swarm/swarm.hpp"
 
 #include "twinstep/replay.hpp"
@@ -65,7 +66,7 @@ std::unique_ptr<Simulation> start(const Setup& setup) {
 template <class G>
 void require_snapshot_hashes(const Setup& setup, std::uint64_t ticks) {
     const auto simulation = start<G>(setup);
-    Bots<G> bots(setup.seed, setup.slots);
+    GameBots<G> bots({.seed = setup.seed, .slots = setup.slots});
     Driver driver(*simulation, bots);
     SnapshotHashes hashes(*simulation);
     driver.add(hashes);
@@ -82,7 +83,7 @@ void require_quiet_spine(const Setup& setup, std::uint64_t warm_ticks, std::uint
         const auto simulation = start<G>(setup);
         auto recorder = replay::Recorder::create(std::make_unique<RoomySink>(file), *simulation);
         REQUIRE(recorder);
-        Bots<G> bots(setup.seed, setup.slots);
+        GameBots<G> bots({.seed = setup.seed, .slots = setup.slots});
         Driver driver(*simulation, bots);
         driver.add(*recorder);
         REQUIRE(driver.advance(warm_ticks));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The player: wherever it goes, the state is that of a straight run.
+#include "game_bots.hpp"
 #include "recording_support.hpp"
 #include "swarm/swarm.hpp"
 #include "test_random.hpp"
@@ -10,33 +11,6 @@ using namespace twinstep;
 using namespace twinstep::replay;
 
 namespace {
-
-/// Orders of nobody in particular, for a game that takes any bytes of the right shape.
-class SwarmBots final : public Source {
-public:
-    SwarmBots(std::uint16_t slots, std::uint64_t ticks)
-        : slots_(slots)
-        , ticks_(ticks) {}
-
-    Result<Supply> next(Tick tick, TickFrame& frame) override {
-        if (tick.value >= ticks_) {
-            return Supply::end;
-        }
-        frame.reset(tick, slots_);
-        for (std::uint16_t slot = 0; slot < slots_; ++slot) {
-            Random random(3, tick, 1000U + slot);
-            bytes_.clear();
-            encode_input(games::Swarm::bot(random, tick, Slot{slot}), bytes_);
-            frame.set_input(Slot{slot}, bytes_);
-        }
-        return Supply::ready;
-    }
-
-private:
-    std::uint16_t slots_;
-    std::uint64_t ticks_;
-    Bytes bytes_;
-};
 
 /// Keeps the state hash of every tick.
 class HashKeeper final : public Observer {
@@ -75,7 +49,7 @@ StraightRun toy_run(std::uint64_t ticks, std::uint16_t slots = 2) {
 StraightRun swarm_run(std::uint64_t ticks) {
     auto simulation = make_simulation<games::Swarm>();
     REQUIRE(simulation->reset({5, 4, {{"units", "500"}}}));
-    SwarmBots source(4, ticks);
+    GameBots<games::Swarm> source({.seed = 3, .slots = 4, .ticks = ticks});
     return run_straight(*simulation, source);
 }
 

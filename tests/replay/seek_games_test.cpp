@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Seeking in the reference games: every keyframe, every edge of a chunk, random ticks, wrong
 // states.
+#include "game_bots.hpp"
 #include "marine/marine.hpp"
 #include "pile/pile.hpp"
 #include "recording_support.hpp"
@@ -15,33 +16,6 @@ using namespace twinstep;
 using namespace twinstep::replay;
 
 namespace {
-
-template <class Game>
-class GameBots final : public Source {
-public:
-    GameBots(std::uint16_t slots, std::uint64_t ticks)
-        : slots_(slots)
-        , ticks_(ticks) {}
-
-    Result<Supply> next(Tick tick, TickFrame& frame) override {
-        if (tick.value >= ticks_) {
-            return Supply::end;
-        }
-        frame.reset(tick, slots_);
-        for (std::uint16_t slot = 0; slot < slots_; ++slot) {
-            Random random(5, tick, 1000U + slot);
-            bytes_.clear();
-            encode_input(Game::bot(random, tick, Slot{slot}), bytes_);
-            frame.set_input(Slot{slot}, bytes_);
-        }
-        return Supply::ready;
-    }
-
-private:
-    std::uint16_t slots_;
-    std::uint64_t ticks_;
-    Bytes bytes_;
-};
 
 /// Keeps the state hash of every tick.
 class EveryHash final : public Observer {
@@ -67,7 +41,7 @@ GameRun game_run(const Setup& setup) {
     auto simulation = make_simulation<Game>();
     REQUIRE(simulation->reset(setup));
     auto plan = std::make_shared<SinkPlan>();
-    GameBots<Game> bots(setup.slots, run_ticks);
+    GameBots<Game> bots({.seed = 5, .slots = setup.slots, .ticks = run_ticks});
     Driver driver(*simulation, bots);
     auto recorder =
         Recorder::create(std::make_unique<MemorySink>(plan), *simulation, {test_session(), {}});

@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Sessions of a game's bots, recorded into memory.
+// A file in memory, for recordings while allocations are counted.
 #pragma once
 
 #include "twinstep/replay.hpp"
-#include "twinstep/sim.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <system_error>
 
 namespace twinstep {
-
-/// Bots in every slot.
-template <class G>
-class Bots final : public Source {
-public:
-    Bots(std::uint64_t seed, std::uint16_t slots)
-        : seed_(seed)
-        , slots_(slots) {}
-
-    Result<Supply> next(Tick tick, TickFrame& frame) override {
-        frame.reset(tick, slots_);
-        for (std::uint16_t slot = 0; slot < slots_; ++slot) {
-            Random random(seed_, tick, 1000U + slot);
-            bytes_.clear();
-            encode_input(G::bot(random, tick, Slot{slot}), bytes_);
-            frame.set_input(Slot{slot}, bytes_);
-        }
-        return Supply::ready;
-    }
-
-private:
-    std::uint64_t seed_;
-    std::uint16_t slots_;
-    Bytes bytes_;
-};
 
 /// A file in memory whose room is there from the start.
 class RoomySink final : public replay::FileSink {
