@@ -104,9 +104,7 @@ public:
     }
 
     Result<BisectReport> run() {
-        std::vector<std::size_t> all(inputs_.atoms().size());
-        std::iota(all.begin(), all.end(), std::size_t{0});
-        const InputChoice whole(inputs_, all, inputs_.end());
+        const InputChoice whole(inputs_);
         ++report_.runs;
         const Result<std::optional<Divergence>> found = test_(whole);
         if (!found) {
@@ -116,7 +114,7 @@ public:
             report_.minimal = true;
             return std::move(report_);
         }
-        accept(std::move(all), **found);
+        accept(whole.kept(), **found);
         report_.inputs_before = report_.kept.size();
         if (!try_these({})) {
             drop_slots();
@@ -346,6 +344,13 @@ Result<std::unique_ptr<Simulation>> RecordedInputs::make(const Simulation& kind)
         }
     }
     return simulation;
+}
+
+InputChoice::InputChoice(const RecordedInputs& inputs)
+    : inputs_(&inputs)
+    , kept_(inputs.atoms().size())
+    , until_(inputs.end()) {
+    std::iota(kept_.begin(), kept_.end(), std::size_t{0});
 }
 
 InputChoice::InputChoice(const RecordedInputs& inputs,

@@ -7,6 +7,7 @@
 #include "edit_output.hpp"
 #include "options.hpp"
 #include "parsed_number.hpp"
+#include "recorded_session.hpp"
 #include "recordings.hpp"
 
 #include "twinstep/replay/errc.hpp"
@@ -52,41 +53,15 @@ std::optional<replay::DivergenceCheck> parse_check(const std::string& text) {
     return replay::DivergenceCheck{kind == "fork" ? Kind::fork : Kind::round_trip, *every};
 }
 
-/// Everything that a search needs.
-struct BisectSession {
-    const GameEntry* entry = nullptr;
-    std::unique_ptr<Simulation> simulation;
-    replay::ReadableRecording source;
-    std::optional<replay::RecordedInputs> inputs;
-};
-
-Result<BisectSession> open_session(const Context& context, const std::string& path) {
-    auto recording = open_recording(context, path);
-    if (!recording) {
-        return fail(recording.error());
-    }
-    BisectSession session;
-    session.entry = *context.find_game(recording->reader.manifest().at("sim.id"));
-    session.simulation = std::move(recording->simulation);
-    session.source = readable(path);
-    auto inputs =
-        replay::RecordedInputs::read(*session.simulation, session.source, session.entry->neutral);
-    if (!inputs) {
-        return fail(located(inputs.error(), path));
-    }
-    session.inputs.emplace(std::move(*inputs));
-    return session;
-}
-
 /// What is left, input by input, with the fields in which it differs from doing nothing.
-Json list_inputs(const BisectSession& session, const replay::InputChoice& choice) {
+Json list_inputs(const RecordedSession& session, const replay::InputChoice& choice) {
     Json list = Json::array();
     const auto neutral = replay::input_fields(*session.simulation, session.entry->neutral);
     for (const std::size_t index : choice.kept()) {
         if (list.size() == listed_inputs_max) {
             break;
         }
-        const replay::InputAtom& atom = session.inputs->atoms()[index];
+        const replay::InputAtom& atom = session.inputs.atoms()[index];
         Json line{{"tick", json_integer(atom.tick.value)}};
         TickFrame frame;
         if (!choice.frame(atom.tick, frame)) {
@@ -160,11 +135,11 @@ void report_search(Context& context,
 /// Records what was kept, sees it go wrong once more, and gives it its name.
 Exit write_result(Context& context,
                   const BisectVerbOptions& options,
-                  const BisectSession& session,
+                  const RecordedSession& session,
                   const replay::ChoiceTest& test,
                   OtherBuild* other,
                   replay::BisectReport report) {
-    const replay::InputChoice choice(*session.inputs, report.kept, report.until, report.replaced);
+    const replay::InputChoice choice(session.inputs, report.kept, report.until, report.replaced);
     const auto again = test(choice);
     if (!again || !*again || (*again)->tick != report.divergence->tick) {
         Context::note(
@@ -198,7 +173,7 @@ Exit write_result(Context& context,
 
 Exit search(Context& context,
             const BisectVerbOptions& options,
-            const BisectSession& session,
+            const RecordedSession& session,
             const replay::ChoiceTest& test,
             OtherBuild* other) {
     std::optional<ProgressLine> progress(std::in_place);
@@ -208,7 +183,7 @@ Exit search(Context& context,
         progress->draw(fmt::format("{} runs, {} inputs left", runs, inputs), runs, "runs");
         return options.seconds == 0 || progress->seconds() < static_cast<double>(options.seconds);
     };
-    auto report = replay::find_inputs(*session.inputs, test, limits);
+    auto report = replay::find_inputs(session.inputs, test, limits);
     progress.reset();
     if (!report) {
         return Context::refuse(located(report.error(), options.input));
@@ -222,7 +197,7 @@ Exit search(Context& context,
         Context::note(
             fmt::format("{}: does not diverge in {} ticks: there is nothing to search for",
                         options.input,
-                        session.inputs->end().value - session.inputs->first().value));
+                        session.inputs.end().value - session.inputs.first().value));
         return Exit::nothing_checked;
     }
     return write_result(context, options, session, test, other, std::move(*report));
@@ -234,7 +209,7 @@ Exit bisect(Context& context, const BisectVerbOptions& options) {
         Context::note(fmt::format("--check {}: use fork:K, roundtrip:K or twice", options.check));
         return Exit::usage;
     }
-    const auto session = open_session(context, options.input);
+    const auto session = open_recorded_session(context, options.input);
     if (!session) {
         return Context::refuse(session.error());
     }
@@ -243,12 +218,6 @@ Exit bisect(Context& context, const BisectVerbOptions& options) {
             return replay::run_check(*session->simulation, choice, *check);
         };
         return search(context, options, *session, test, nullptr);
-    }
-    if (session->inputs->first() != Tick{0}) {
-        return Context::refuse(Error(replay::Errc::wrong_tick,
-                                     "tick",
-                                     "another program can only be given a session from tick 0 on")
-                                   .in(options.input));
     }
     auto other = OtherBuild::create(options.against, *session->simulation, options.seconds);
     if (!other) {

@@ -237,6 +237,11 @@ void OtherBuild::name_field(const replay::InputChoice& choice, Divergence& diver
 }
 
 Result<std::optional<Divergence>> OtherBuild::compare(const replay::InputChoice& choice) {
+    if (choice.inputs().first() != Tick{0}) {
+        return fail(Error(replay::Errc::wrong_tick,
+                          "tick",
+                          "another program can only be given a session from tick 0 on"));
+    }
     if (auto written = write_inputs(choice); !written) {
         return fail(written.error());
     }

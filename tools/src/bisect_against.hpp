@@ -23,7 +23,8 @@ public:
     static Result<OtherBuild>
     create(const std::string& program, const Simulation& kind, std::uint64_t seconds);
 
-    /// Where the two part. Errors: io_error if the other program does not do what it should.
+    /// Where the two part. Errors: io_error if the other program does not do what it should;
+    /// wrong_tick if the inputs begin later than at tick 0.
     Result<std::optional<Divergence>> compare(const replay::InputChoice& choice);
 
     /// Names section and field of what compare() found in these inputs just now, if it can be had.

@@ -64,6 +64,9 @@ using ReplacedInputs = std::map<std::size_t, Bytes>;
 /// Some of the inputs, up to a tick. Borrows what it was chosen from.
 class InputChoice {
 public:
+    /// Keeps all of them, to the end.
+    explicit InputChoice(const RecordedInputs& inputs);
+
     /// Keeps the atoms with these numbers, which rise, and ends before `until`.
     InputChoice(const RecordedInputs& inputs,
                 std::vector<std::size_t> kept,
