@@ -263,30 +263,13 @@ input_difference(const Simulation& simulation, const TickFrame& left, const Tick
 } // namespace
 
 std::optional<Divergence> compare_states(Simulation& left, Simulation& right) {
-    const StateHashes& left_hashes = left.hash();
-    const StateHashes& right_hashes = right.hash();
-    if (left_hashes.state == right_hashes.state) {
-        return std::nullopt;
-    }
-    Divergence divergence{left_hashes.tick,
-                          {},
-                          {},
-                          twinstep::to_hex(left_hashes.state),
-                          twinstep::to_hex(right_hashes.state)};
-    const std::size_t count = std::min(left_hashes.sections.size(), right_hashes.sections.size());
-    for (std::size_t i = 0; i < count; ++i) {
-        if (left_hashes.sections[i].hash == right_hashes.sections[i].hash) {
-            continue;
-        }
-        divergence.section = left_hashes.sections[i].name;
-        divergence.expected = twinstep::to_hex(left_hashes.sections[i].hash);
-        divergence.actual = twinstep::to_hex(right_hashes.sections[i].hash);
-        Leaves left_leaves(divergence.section);
-        Leaves right_leaves(divergence.section);
+    auto divergence = difference(left.hash(), right.hash());
+    if (divergence && !divergence->section.empty()) {
+        Leaves left_leaves(divergence->section);
+        Leaves right_leaves(divergence->section);
         left.visit(left_leaves);
         right.visit(right_leaves);
-        compare_leaves(left_leaves, right_leaves, divergence);
-        break;
+        compare_leaves(left_leaves, right_leaves, *divergence);
     }
     return divergence;
 }

@@ -2,6 +2,8 @@
 // Inputs as fields, and where two recordings' inputs differ.
 #include "edit_inputs.hpp"
 
+#include "twinstep/sim/field_paths.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -13,45 +15,18 @@ namespace {
 constexpr const char* none = "(missing)";
 
 /// Flattens the tree of an input.
-class FieldList final : public FieldVisitor {
+class FieldList final : public PathVisitor {
 public:
-    bool begin_section(std::string_view) override { return true; }
-
-    void end_section() override {}
-
-    void begin_object(std::string_view name, bool) override {
-        // The outermost node is the input itself.
-        levels_.push_back({levels_.empty() ? std::string() : path(name), 0});
-    }
-
-    void end_object() override { levels_.pop_back(); }
-
-    void field(std::string_view name, const FieldValue& value) override {
-        fields_.push_back(
-            {path(name), twinstep::to_string(value), value.type == FieldValue::Type::text});
-    }
+    FieldList()
+        : PathVisitor(Root::input) {}
 
     std::vector<InputField> take() { return std::move(fields_); }
 
 private:
-    struct Level {
-        std::string prefix;
-        std::size_t count;
-    };
-
-    std::string path(std::string_view name) {
-        if (levels_.empty()) {
-            return std::string(name);
-        }
-        Level& parent = levels_.back();
-        const std::size_t index = parent.count++;
-        if (name.empty()) {
-            return parent.prefix + '[' + std::to_string(index) + ']';
-        }
-        return parent.prefix.empty() ? std::string(name) : parent.prefix + '.' + std::string(name);
+    void leaf(const std::string&, const std::string& path, const FieldValue& value) override {
+        fields_.push_back({path, twinstep::to_string(value), value.type == FieldValue::Type::text});
     }
 
-    std::vector<Level> levels_;
     std::vector<InputField> fields_;
 };
 

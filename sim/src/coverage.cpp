@@ -2,9 +2,10 @@
 // Changes a state one bit at a time.
 #include "twinstep/sim/coverage.hpp"
 
-#include "field_paths.hpp"
+#include "section_frame.hpp"
 
 #include "twinstep/sim/assert.hpp"
+#include "twinstep/sim/field_paths.hpp"
 #include "twinstep/sim/random.hpp"
 #include "twinstep/sim/snapshot.hpp"
 
@@ -18,7 +19,7 @@ namespace twinstep {
 namespace {
 
 /// The names of all fields, elements of lists taken together.
-class FieldNames final : public detail::PathVisitor {
+class FieldNames final : public PathVisitor {
 public:
     std::vector<FieldCoverage> fields;
     /// Of each section its leaves, in order, as places in `fields`.
@@ -122,14 +123,9 @@ std::vector<SectionRange> ranges_of(ByteView snapshot) {
     ByteReader reader(snapshot);
     TWINSTEP_ASSERT(read_snapshot_head(reader).has_value());
     while (reader.ok() && reader.remaining() > 0) {
-        const std::size_t length = reader.u8("name") & ~std::size_t{detail::chunked_mark};
-        const ByteView name = reader.bytes(length, "name");
-        const std::size_t count = static_cast<std::size_t>(reader.u64("count"));
-        const std::size_t begin = snapshot.size() - reader.remaining();
-        static_cast<void>(reader.bytes(count, "section"));
-        ranges.push_back({std::string(reinterpret_cast<const char*>(name.data()), name.size()),
-                          begin,
-                          begin + count});
+        const detail::SectionFrame section = detail::read_section(reader, ranges.size());
+        const std::size_t end = snapshot.size() - reader.remaining();
+        ranges.push_back({std::string(section.name), end - section.bytes.size(), end});
     }
     TWINSTEP_ASSERT(reader.ok());
     return ranges;

@@ -15,10 +15,10 @@ Error at_tick(Error error, Tick tick) {
 } // namespace
 
 /// Calls somebody who must not change the state, and looks whether he has, if it is time to.
-template <class Work>
-Result<void> Driver::call(std::string_view name, Tick tick, const Work& work) {
+template <class Called, class Work>
+Result<void> Driver::call(const Called& called, Tick tick, const Work& work) {
     if (watch_ticks_ != 0 && tick.value % watch_ticks_ == 0) {
-        return guard_.call(name, work);
+        return guard_.call(called.name(), work);
     }
     work();
     return {};
@@ -37,8 +37,7 @@ Result<void> Driver::take(TickFrame& frame, const FloatEnvironmentGuard& guard) 
     if (!observers_.empty()) {
         const TickBegin begin{decoded_.tick(), decoded_, encoded_, simulation_.hash()};
         for (Observer* observer : observers_) {
-            const auto called =
-                call(observer->name(), begin.tick, [&] { observer->before(begin); });
+            const auto called = call(*observer, begin.tick, [&] { observer->before(begin); });
             if (!called) {
                 return called;
             }
@@ -55,7 +54,7 @@ Result<void> Driver::take(TickFrame& frame, const FloatEnvironmentGuard& guard) 
 
 Result<void> Driver::show(const StateHashes& hashes) {
     for (Observer* observer : observers_) {
-        const auto called = call(observer->name(), hashes.tick, [&] { observer->after(hashes); });
+        const auto called = call(*observer, hashes.tick, [&] { observer->after(hashes); });
         if (!called) {
             return called;
         }
@@ -69,8 +68,7 @@ Result<Advance> Driver::advance(std::uint64_t ticks_max) {
     while (result.ticks < ticks_max) {
         const Tick tick = simulation_.tick();
         Result<Supply> supply;
-        const auto called =
-            call(source_.name(), tick, [&] { supply = source_.next(tick, offered_); });
+        const auto called = call(source_, tick, [&] { supply = source_.next(tick, offered_); });
         if (!called) {
             return fail(at_tick(called.error(), tick));
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where a state has a float that is no number.
-#include "field_paths.hpp"
-
+#include "twinstep/sim/field_paths.hpp"
 #include "twinstep/sim/simulation.hpp"
 
 #include <bit>
@@ -19,7 +18,7 @@ bool is_nan(const FieldValue& value) {
     return value.type == FieldValue::Type::float64 && number != number;
 }
 
-class NanSearch final : public detail::PathVisitor {
+class NanSearch final : public PathVisitor {
 public:
     std::optional<FieldPlace> found;
 

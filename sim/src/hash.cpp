@@ -138,4 +138,19 @@ std::uint64_t checksum64(ByteView first, ByteView second) {
     return XXH3_64bits_digest(&stream);
 }
 
+std::optional<Divergence> difference(const StateHashes& expected, const StateHashes& actual) {
+    if (expected.state == actual.state) {
+        return std::nullopt;
+    }
+    const std::size_t both = std::min(expected.sections.size(), actual.sections.size());
+    for (std::size_t i = 0; i < both; ++i) {
+        const SectionHash& left = expected.sections[i];
+        const SectionHash& right = actual.sections[i];
+        if (left.hash != right.hash) {
+            return Divergence{expected.tick, left.name, {}, to_hex(left.hash), to_hex(right.hash)};
+        }
+    }
+    return Divergence{expected.tick, {}, {}, to_hex(expected.state), to_hex(actual.state)};
+}
+
 } // namespace twinstep

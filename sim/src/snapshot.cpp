@@ -2,6 +2,8 @@
 // Snapshot bytes, section hashes and the hash of a snapshot.
 #include "twinstep/sim/snapshot.hpp"
 
+#include "section_frame.hpp"
+
 #include "twinstep/sim/assert.hpp"
 #include "twinstep/sim/simulation.hpp"
 #include "twinstep/sim/tracked.hpp"
@@ -274,6 +276,19 @@ Hash128 combine_sections(Tick tick, std::span<const SectionHash> sections) {
     return hashes.state;
 }
 
+detail::SectionFrame detail::read_section(ByteReader& reader, std::size_t number) {
+    const unsigned length = reader.u8("section.name");
+    const ByteView name = reader.bytes(length & ~unsigned{chunked_mark}, "section.name");
+    SectionFrame section;
+    section.name = {reinterpret_cast<const char*>(name.data()), name.size()};
+    section.chunked = (length & chunked_mark) != 0;
+    if (reader.ok() && (!is_section_name(section.name) || number >= sections_max)) {
+        reader.fail(SimErrc::malformed, "section.name");
+    }
+    section.bytes = reader.bytes(reader.u64("section.size"), "section.bytes");
+    return section;
+}
+
 Result<StateHashes> hash_snapshot(ByteView snapshot) {
     ByteReader reader(snapshot);
     const Result<Tick> tick = read_snapshot_head(reader);
@@ -284,23 +299,14 @@ Result<StateHashes> hash_snapshot(ByteView snapshot) {
     hashes.tick = *tick;
     Hasher hasher;
     while (reader.ok() && reader.remaining() > 0) {
-        const unsigned length = reader.u8("section.name");
-        const bool chunked = (length & detail::chunked_mark) != 0;
-        const ByteView name_bytes =
-            reader.bytes(length & ~unsigned{detail::chunked_mark}, "section.name");
-        const std::string_view name{reinterpret_cast<const char*>(name_bytes.data()),
-                                    name_bytes.size()};
-        if (reader.ok() && (!is_section_name(name) || hashes.sections.size() == sections_max)) {
-            reader.fail(SimErrc::malformed, "section.name");
-        }
-        const ByteView bytes = reader.bytes(reader.u64("section.size"), "section.bytes");
-        if (reader.ok() && chunked && bytes.size() < sizeof(std::uint64_t)) {
+        const detail::SectionFrame section = detail::read_section(reader, hashes.sections.size());
+        if (reader.ok() && section.chunked && section.bytes.size() < sizeof(std::uint64_t)) {
             reader.fail(SimErrc::malformed, "section.count");
         }
         if (reader.ok()) {
+            const auto hash = section.chunked ? hash_chunked : hash_plain;
             hashes.sections.push_back(
-                {std::string(name),
-                 (chunked ? hash_chunked : hash_plain)(hasher, *tick, name, bytes)});
+                {std::string(section.name), hash(hasher, *tick, section.name, section.bytes)});
         }
     }
     if (!reader.ok()) {

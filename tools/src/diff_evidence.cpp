@@ -46,21 +46,6 @@ Result<std::unique_ptr<Simulation>> stand(const Context& context, const Evidence
     return simulation;
 }
 
-/// The hashes' difference in one state: the first section of which both have another one.
-Divergence name_section(const StateHashes& left, const StateHashes& right) {
-    Divergence divergence{left.tick, {}, {}, to_hex(left.state), to_hex(right.state)};
-    const std::size_t count = std::min(left.sections.size(), right.sections.size());
-    for (std::size_t i = 0; i < count; ++i) {
-        if (left.sections[i].hash != right.sections[i].hash) {
-            divergence.section = left.sections[i].name;
-            divergence.expected = to_hex(left.sections[i].hash);
-            divergence.actual = to_hex(right.sections[i].hash);
-            break;
-        }
-    }
-    return divergence;
-}
-
 /// Looks at the hashes of the ticks that both know.
 void compare_rows(const Evidence& left, const Evidence& right, EvidenceDifference& difference) {
     if (left.rows.empty() || right.rows.empty()) {
@@ -78,8 +63,8 @@ void compare_rows(const Evidence& left, const Evidence& right, EvidenceDifferenc
         if (!difference.input_tick && left_row.frame != right_row.frame) {
             difference.input_tick = Tick{tick - 1};
         }
-        if (left_row.hashes.state != right_row.hashes.state) {
-            difference.state = name_section(left_row.hashes, right_row.hashes);
+        difference.state = twinstep::difference(left_row.hashes, right_row.hashes);
+        if (difference.state) {
             return;
         }
     }

@@ -22,17 +22,7 @@ Result<std::optional<Divergence>> save_and_load(Simulation& simulation, Bytes& s
     if (Result<void> loaded = simulation.load(snapshot); !loaded) {
         return fail(loaded.error());
     }
-    const StateHashes& after = simulation.hash();
-    for (std::size_t i = 0; i < before.sections.size(); ++i) {
-        if (before.sections[i].hash != after.sections[i].hash) {
-            return Divergence{before.tick,
-                              before.sections[i].name,
-                              {},
-                              to_hex(before.sections[i].hash),
-                              to_hex(after.sections[i].hash)};
-        }
-    }
-    return std::nullopt;
+    return difference(before, simulation.hash());
 }
 
 } // namespace

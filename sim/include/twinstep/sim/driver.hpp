@@ -104,8 +104,8 @@ public:
 private:
     Result<void> take(TickFrame& frame, const FloatEnvironmentGuard& guard);
     Result<void> show(const StateHashes& hashes);
-    template <class Work>
-    Result<void> call(std::string_view name, Tick tick, const Work& work);
+    template <class Called, class Work>
+    Result<void> call(const Called& called, Tick tick, const Work& work);
 
     Simulation& simulation_;
     Source& source_;

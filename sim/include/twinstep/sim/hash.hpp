@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -75,6 +76,10 @@ std::uint64_t checksum64(ByteView bytes);
 
 /// The checksum64 of two runs of bytes as if they lay together. Nothing is copied.
 std::uint64_t checksum64(ByteView first, ByteView second);
+
+/// The first section whose hashes differ, and both of them; the state hashes if none is named by
+/// both. Nothing if the states are equal. The tick is that of `expected`.
+std::optional<Divergence> difference(const StateHashes& expected, const StateHashes& actual);
 
 /// The state hash: made from the section hashes, in order.
 Hash128 combine_sections(Tick tick, std::span<const SectionHash> sections);

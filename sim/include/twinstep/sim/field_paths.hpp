@@ -5,15 +5,23 @@
 #include "twinstep/sim/archive.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace twinstep::detail {
+namespace twinstep {
 
-/// Shows each field with its section and its path, such as "bodies[2].x".
+/// Shows each field with its section and its path in it, such as "bodies[2].x". Of an input, which
+/// has no sections, the outermost node is the input itself and no part of the path.
 class PathVisitor : public FieldVisitor {
 public:
+    /// Which of the two is shown.
+    enum class Root : std::uint8_t { state, input };
+
+    explicit PathVisitor(Root root = Root::state)
+        : root_(root) {}
+
     bool begin_section(std::string_view name) final {
         section_ = name;
         path_.clear();
@@ -24,7 +32,9 @@ public:
     void end_section() final {}
 
     void begin_object(std::string_view name, bool) final {
-        append(name);
+        if (root_ == Root::state || levels_.size() > 1) {
+            append(name);
+        }
         levels_.push_back({path_.size(), 0});
     }
 
@@ -64,9 +74,10 @@ private:
         ++parent.children;
     }
 
+    Root root_;
     std::string section_;
     std::string path_;
     std::vector<Level> levels_{1};
 };
 
-} // namespace twinstep::detail
+} // namespace twinstep
